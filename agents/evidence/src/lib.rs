@@ -1,0 +1,1 @@
+//! Judges raw trials: ok, noted, failed or void, and the sample.

@@ -1,0 +1,28 @@
+//! What fio is told and what it answers.
+//!
+//! Towards fio: [`argv`] renders a command line from the options a user wrote, to which kab adds only what
+//! changes nothing measured. [`lint()`], [`known_option`] and [`nearest_option`] say beforehand what would be
+//! of no use or spoil a comparison.
+//!
+//! From fio: [`parse`] reads the JSON and JSON+ documents of fio 2.0.10 and later, with all that surrounds
+//! and distorts them, into a [`Report`] in one set of units (bytes, nanoseconds, milliseconds), and
+//! [`Totals`] adds a report up from its counters, because the rates that fio prints are not always right.
+//!
+//! No I/O, no clock: bytes and text in, values out.
+
+mod decode;
+mod job;
+mod lenient;
+mod lint;
+mod options;
+mod report;
+mod totals;
+mod units;
+
+pub use decode::{ParseError, parse};
+pub use job::{JobError, JobSpec, TargetKind, argv, is_job_name, reserved};
+pub use lint::{Warning, lint};
+pub use options::{known_option, nearest_option};
+pub use report::{Direction, DiskUtil, Job, Latency, Report};
+pub use totals::{Totals, percentile};
+pub use units::{is_time_based, measured_runtime, parse_size, parse_time, planned_runtime};

@@ -1,0 +1,1 @@
+//! Host side of the agent protocol over any byte stream.

@@ -1,0 +1,98 @@
+//! What a board can do, apart from how: the traits that drivers implement and the engine uses.
+//!
+//! A [`Board`] turns a [`BootRequest`] into a [`Booted`] machine or a [`BootError`]; a [`Booted`] machine opens
+//! channels to constant commands and is shut down. Everything is cancelled by dropping the future; a dropped
+//! [`Booted`] leaves no process behind.
+
+use async_trait::async_trait;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// A device under test that can be brought up with a kernel.
+#[async_trait]
+pub trait Board: Send + Sync {
+    /// Facts that must stay the same through a run, found before the first visit: a virtual board decides here which
+    /// accelerator it uses, by a probe boot of `image` where that is needed.
+    async fn prepare(&self, image: &std::path::Path) -> Result<Prepared, BootError>;
+
+    /// Boots the request's kernel and returns once a shell answers. Progress lines go to `progress`.
+    async fn boot(&self, request: &BootRequest) -> Result<Box<dyn Booted>, BootError>;
+}
+
+/// What [`Board::prepare`] decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prepared {
+    /// Accelerator, for a virtual board.
+    pub accel: kab_model::Accel,
+    /// First line of the emulator's `--version`.
+    pub emulator: String,
+    /// Why this accelerator, in words.
+    pub reason: String,
+}
+
+/// A kernel to boot.
+#[derive(Clone, Debug)]
+pub struct BootRequest {
+    /// Boot image on the host.
+    pub image: PathBuf,
+    /// Variant's command line and stamp, put after the board's own.
+    pub cmdline: String,
+    /// Accelerator that [`Board::prepare`] decided.
+    pub accel: kab_model::Accel,
+    /// File that receives the serial console, created anew.
+    pub console: PathBuf,
+}
+
+/// A machine that is up.
+#[async_trait]
+pub trait Booted: Send {
+    /// Runs one constant command in a shell on the board and returns its streams.
+    async fn open(&mut self, command: &'static str) -> Result<ExecChannel, TransportError>;
+
+    /// Whether the machine has died since, and the last console lines if so (a panic, an exit).
+    fn died(&mut self) -> Option<String>;
+
+    /// Time from power-on until the shell answered.
+    fn boot_time(&self) -> Duration;
+
+    /// Powers the machine off and waits until it is gone.
+    async fn shutdown(self: Box<Self>);
+}
+
+/// The streams of a command on the board.
+pub struct ExecChannel {
+    /// To the command's standard input; dropping it is end of file.
+    pub stdin: Box<dyn AsyncWrite + Send + Unpin>,
+    /// The command's standard output.
+    pub stdout: Box<dyn AsyncRead + Send + Unpin>,
+    /// The command's standard error.
+    pub stderr: Box<dyn AsyncRead + Send + Unpin>,
+}
+
+/// Why a board did not come up.
+#[derive(Debug, thiserror::Error)]
+pub enum BootError {
+    /// The kernel did not deliver: it panicked, exited, or never answered. A result about the variant.
+    #[error("{cause}; last console lines:\n{console}")]
+    Kernel {
+        /// What was seen, one line.
+        cause: String,
+        /// Last lines of the console, escaped for a terminal.
+        console: String,
+    },
+    /// The lab could not even try: an emulator is missing, a disk cannot be made. Never the variant's fault.
+    #[error("{cause}")]
+    Lab {
+        /// What is wrong and what to do, one line or a few.
+        cause: String,
+    },
+}
+
+/// Why a channel failed.
+#[derive(Debug, thiserror::Error)]
+#[error("{cause}")]
+pub struct TransportError {
+    /// What is wrong, one line.
+    pub cause: String,
+}

@@ -1,0 +1,1 @@
+//! Concrete board drivers.

@@ -1,0 +1,1 @@
+//! Initramfs archives from host files. Bytes in, bytes out.

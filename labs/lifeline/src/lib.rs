@@ -1,0 +1,1 @@
+//! Child processes that cannot outlive their parent, however the parent dies.

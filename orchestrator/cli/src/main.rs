@@ -1,0 +1,2 @@
+//! Placeholder during bring-up.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Carries a plan out on boards; owns all run state.

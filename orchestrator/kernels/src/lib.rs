@@ -1,0 +1,1 @@
+//! Resolves variants from git, builds kernels, caches artifacts by content.

@@ -1,0 +1,28 @@
+//! The vocabulary of kab: experiment, lab, plan, events, and [`Run`] with its one fold [`Run::apply`].
+//!
+//! Everything here is plain data. Parsing of the user's YAML lives in [`yaml`]; nothing else touches text
+//! that a person wrote. Names follow the glossary of ARCHITECTURE.md.
+
+mod artifact;
+mod event;
+mod experiment;
+mod ids;
+mod lab;
+mod outcome;
+mod plan;
+mod run;
+mod sample;
+pub mod yaml;
+
+pub use artifact::{Artifact, Toolchain};
+pub use event::{BootIdentity, BootProof, Event, FailureClass, FioExit, Logged, TrialRecord};
+pub use experiment::{
+    ConfigItem, ConfigValue, Cooldown, Experiment, FioOption, KernelSpec, MatrixMap, Metric, Order, ReportSpec,
+    Schedule, Variant, Workload,
+};
+pub use ids::{BlobId, BoardName, CellId, RunId, TargetName, TrialKey, VariantName, VisitKey};
+pub use lab::{Accel, Arch, BoardSpec, Boot, Disk, DiskKind, Lab, QemuSpec};
+pub use outcome::{Outcome, Reason};
+pub use plan::{Cell, Limits, Plan, PlannedBoard, PlannedVariant, SeriesInfo};
+pub use run::{BoardRun, BuildState, Run, TrialState, Visit, VisitState};
+pub use sample::{DERIVATION, Sample};

@@ -1,0 +1,1 @@
+//! Pure planner: what will be done, in which order, and what comes next.

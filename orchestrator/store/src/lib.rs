@@ -1,0 +1,1 @@
+//! Append-only run log with content-addressed blobs.

@@ -1,0 +1,1 @@
+//! Run to findings to one view to text.
