@@ -1,1 +1,14 @@
-//! Pure planner: what will be done, in which order, and what comes next.
+//! The pure planner: what will be done, in which order, and what comes next.
+//!
+//! No I/O, no clock, randomness by seed: [`make_plan`] gives the same plan for the same input, and [`next`] and
+//! [`next_trial`] decide from the plan and the folded log alone, so that a resumed run decides as the first one did.
+
+mod cells;
+mod estimate;
+mod make;
+mod next;
+
+pub use cells::expand;
+pub use estimate::{Estimate, estimate};
+pub use make::{PlanError, ResolvedVariant, make_plan};
+pub use next::{INTERRUPTED, Next, NextTrial, next, next_trial, outstanding_visits};
