@@ -5,7 +5,8 @@
 //! [`Booted`] leaves no process behind.
 
 use async_trait::async_trait;
-use std::path::PathBuf;
+use kab_model::TargetName;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -14,10 +15,33 @@ use tokio::io::{AsyncRead, AsyncWrite};
 pub trait Board: Send + Sync {
     /// Facts that must stay the same through a run, found before the first visit: a virtual board decides here which
     /// accelerator it uses, by a probe boot of `image` where that is needed.
-    async fn prepare(&self, image: &std::path::Path) -> Result<Prepared, BootError>;
+    async fn prepare(&self, image: &Path) -> Result<Prepared, BootError>;
 
-    /// Boots the request's kernel and returns once a shell answers. Progress lines go to `progress`.
+    /// Boots the request's kernel and returns once a shell answers.
     async fn boot(&self, request: &BootRequest) -> Result<Box<dyn Booted>, BootError>;
+
+    /// How the agent tells a scratch target from everything else on the board; absent where the lab lists none of
+    /// that name.
+    fn target(&self, name: &TargetName) -> Option<TargetIdentity>;
+}
+
+/// What a scratch target is known by on the board, and the size that it must have in bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TargetIdentity {
+    /// The whole disk with this serial number.
+    Serial {
+        /// As the kernel shows it, without padding.
+        serial: String,
+        /// Bytes.
+        size: u64,
+    },
+    /// The only disk behind this PCI function, `0000:00:05.0`.
+    Pci {
+        /// Domain, bus, device and function.
+        address: String,
+        /// Bytes.
+        size: u64,
+    },
 }
 
 /// What [`Board::prepare`] decided.
