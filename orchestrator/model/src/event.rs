@@ -1,6 +1,8 @@
 //! The run log's vocabulary. Events are facts that happened; a newer kab reads all older ones.
 
-use crate::{Accel, Arch, Artifact, BlobId, BoardName, Outcome, Plan, Reason, Sample, TrialKey, VariantName, VisitKey};
+use crate::{
+    Accel, Arch, Artifact, BlobId, BoardName, Outcome, Plan, Reason, Sample, TrialKey, VariantName, VisitKey,
+};
 use serde::{Deserialize, Serialize};
 
 /// One line of events.jsonl.

@@ -212,6 +212,9 @@ pub struct ReportSpec {
 impl ReportSpec {
     /// The margin within which two variants count as the same, as a fraction.
     pub fn margin(&self, metric: Metric) -> f64 {
-        self.same_within.iter().find(|(m, _)| *m == metric).map_or(metric.default_margin(), |(_, margin)| *margin)
+        self.same_within
+            .iter()
+            .find(|(m, _)| *m == metric)
+            .map_or(metric.default_margin(), |(_, margin)| *margin)
     }
 }

@@ -17,8 +17,8 @@ pub mod yaml;
 pub use artifact::{Artifact, Toolchain};
 pub use event::{BootIdentity, BootProof, Event, FailureClass, FioExit, Logged, TrialRecord};
 pub use experiment::{
-    ConfigItem, ConfigValue, Cooldown, Experiment, FioOption, KernelSpec, MatrixMap, Metric, Order, ReportSpec,
-    Schedule, Variant, Workload,
+    ConfigItem, ConfigValue, Cooldown, Experiment, FioOption, KernelSpec, MatrixMap, Metric, Order,
+    ReportSpec, Schedule, Variant, Workload,
 };
 pub use ids::{BlobId, BoardName, CellId, RunId, TargetName, TrialKey, VariantName, VisitKey};
 pub use lab::{Accel, Arch, BoardSpec, Boot, Disk, DiskKind, Lab, QemuSpec};

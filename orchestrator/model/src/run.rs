@@ -3,8 +3,8 @@
 //! Resume, `kab runs show` and reports all read this structure; nothing else interprets events.
 
 use crate::{
-    Accel, Artifact, BlobId, BoardName, BootProof, CellId, Event, FailureClass, Outcome, Plan, Reason, Sample, TrialKey,
-    TrialRecord, VariantName, VisitKey,
+    Accel, Artifact, BlobId, BoardName, BootProof, CellId, Event, FailureClass, Outcome, Plan, Reason,
+    Sample, TrialKey, TrialRecord, VariantName, VisitKey,
 };
 use std::collections::BTreeMap;
 
