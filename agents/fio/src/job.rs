@@ -1,6 +1,7 @@
 //! The command line of one fio job.
 
 use crate::options::{is_engine_option, known_option};
+use crate::units::{last, truth};
 use thiserror::Error;
 
 /// What a job does its I/O to.
@@ -98,6 +99,20 @@ pub fn reserved(name: &str) -> Option<&'static str> {
     let abbreviated = || RESERVED.iter().find(|(reserved, _)| reserved.starts_with(&name));
     let entry = if known_option(&name) || name.is_empty() { exact } else { exact.or_else(abbreviated) };
     entry.map(|(_, why)| *why)
+}
+
+/// The options in a command line, `--name=value` each, those that kab added included. What is no option is left out.
+pub fn options_of(argv: &[String]) -> Vec<(&str, &str)> {
+    let options = argv.iter().filter_map(|arg| arg.strip_prefix("--"));
+    options.map(|option| option.split_once('=').unwrap_or((option, ""))).collect()
+}
+
+/// How many jobs fio's report should have for one job of these options: its clones, or one for all of them.
+pub fn reported_jobs<S: AsRef<str>>(options: &[(S, S)]) -> usize {
+    if last(options, &["group_reporting"]).is_some_and(truth) {
+        return 1;
+    }
+    last(options, &["numjobs"]).and_then(|clones| clones.trim().parse().ok()).unwrap_or(1)
 }
 
 fn check<S: AsRef<str>>(spec: &JobSpec<'_, S>) -> Result<(), JobError> {
@@ -251,6 +266,21 @@ mod tests {
                 "--runtime=30s",
             ]
         );
+    }
+
+    #[test]
+    fn a_command_line_gives_its_options_back() {
+        let options = [("bs", "4k"), ("time_based", ""), ("description", "a=b")];
+        let rendered = argv(&spec(&options)).unwrap();
+        assert_eq!(options_of(&rendered)[6..], options);
+    }
+
+    #[test]
+    fn clones_are_reported_one_by_one_unless_grouped() {
+        assert_eq!(reported_jobs(&[("numjobs", "8")]), 8);
+        assert_eq!(reported_jobs(&[("numjobs", "8"), ("group_reporting", "")]), 1);
+        assert_eq!(reported_jobs(&[("numjobs", "8"), ("group_reporting", "0")]), 8);
+        assert_eq!(reported_jobs(&[("rw", "read")]), 1);
     }
 
     #[test]

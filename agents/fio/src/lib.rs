@@ -20,9 +20,9 @@ mod totals;
 mod units;
 
 pub use decode::{ParseError, parse};
-pub use job::{JobError, JobSpec, TargetKind, argv, is_job_name, reserved};
+pub use job::{JobError, JobSpec, TargetKind, argv, is_job_name, options_of, reported_jobs, reserved};
 pub use lint::{Warning, lint};
 pub use options::{known_option, nearest_option};
 pub use report::{Direction, DiskUtil, Job, Latency, Report};
 pub use totals::{Totals, percentile};
-pub use units::{is_time_based, measured_runtime, parse_size, parse_time, planned_runtime};
+pub use units::{is_time_based, measured_runtime, parse_size, parse_time, planned_runtime, ramp_time};

@@ -53,9 +53,12 @@ pub fn parse_size(text: &str, whole: Option<u64>) -> Option<u64> {
 /// The longest that fio may measure, ramp included: `runtime` (or its alias `timeout`) plus `ramp_time`.
 /// `None` where no runtime is given or it cannot be read; the job then ends with its size.
 pub fn planned_runtime<S: AsRef<str>>(options: &[(S, S)]) -> Option<Duration> {
-    let runtime = runtime(options)?;
-    let ramp = last(options, &["ramp_time"]).and_then(parse_time).unwrap_or_default();
-    runtime.checked_add(ramp)
+    runtime(options)?.checked_add(ramp_time(options))
+}
+
+/// The time before fio begins to count, zero where none is given.
+pub fn ramp_time<S: AsRef<str>>(options: &[(S, S)]) -> Duration {
+    last(options, &["ramp_time"]).and_then(parse_time).unwrap_or_default()
 }
 
 /// The run time that fio should report, which leaves the ramp out. `None` unless the job is time based: all
