@@ -4,11 +4,15 @@
 //! channels to constant commands and is shut down. Everything is cancelled by dropping the future; a dropped
 //! [`Booted`] leaves no process behind.
 
+mod lease;
+
 use async_trait::async_trait;
 use kab_model::TargetName;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
+
+pub use lease::{HostLease, LeaseError};
 
 /// A device under test that can be brought up with a kernel.
 #[async_trait]

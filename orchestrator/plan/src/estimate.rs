@@ -26,7 +26,8 @@ const OVERHEAD_MS: u64 = 700;
 /// The cost of a plan if every boot takes `boot`.
 pub fn estimate(plan: &Plan, boot: Duration) -> Estimate {
     let per_cell = u64::from(plan.trials + plan.warmup);
-    let visits: u64 = plan.boards.iter().flat_map(|board| &board.rounds).map(|round| round.len() as u64).sum();
+    let visits: u64 =
+        plan.boards.iter().flat_map(|board| &board.rounds).map(|round| round.len() as u64).sum();
     let visit_ms: u64 = plan.cells.iter().map(|cell| per_cell * trial_ms(plan, cell)).sum();
     let writing = plan.cells.iter().filter(|cell| cell.writes).count() as u64;
     let visit = Duration::from_millis(visit_ms);

@@ -96,8 +96,11 @@ pub fn make_plan(
 fn chosen_boards<'a>(experiment: &Experiment, lab: &'a Lab) -> Result<Vec<&'a BoardSpec>, PlanError> {
     let mut chosen: Vec<&BoardSpec> = Vec::new();
     for wanted in &experiment.boards {
-        let found: Vec<&BoardSpec> =
-            lab.boards.iter().filter(|board| &board.name.0 == wanted || board.tags.contains(wanted)).collect();
+        let found: Vec<&BoardSpec> = lab
+            .boards
+            .iter()
+            .filter(|board| &board.name.0 == wanted || board.tags.contains(wanted))
+            .collect();
         if found.is_empty() {
             let known = join(lab.boards.iter().map(|board| board.name.0.as_str()));
             return Err(PlanError::NoBoard { name: wanted.clone(), known });

@@ -1,8 +1,8 @@
 //! What comes next, from the plan and the folded log alone.
 
 use kab_model::{
-    BoardName, BuildState, Cell, CellId, FailureClass, Limits, Outcome, Plan, Reason, Run, TrialKey, VariantName, Visit,
-    VisitKey, VisitState,
+    BoardName, BuildState, Cell, CellId, FailureClass, Limits, Outcome, Plan, Reason, Run, TrialKey,
+    VariantName, Visit, VisitKey, VisitState,
 };
 
 /// The next thing to do in a run.

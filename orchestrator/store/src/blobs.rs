@@ -56,13 +56,14 @@ pub(crate) fn put(folder: &Path, bytes: &[u8]) -> io::Result<BlobId> {
 /// Reads bytes back and checks them against their name.
 pub(crate) fn get(folder: &Path, id: &BlobId) -> Result<Vec<u8>, BlobError> {
     let path = folder.join(&id.0);
-    let bytes = read(&path).map_err(|source| BlobError::Read { id: id.clone(), path: path.clone(), source })?;
+    let bytes =
+        read(&path).map_err(|source| BlobError::Read { id: id.clone(), path: path.clone(), source })?;
     let found = name(&bytes);
     if &found == id { Ok(bytes) } else { Err(BlobError::Corrupt { id: id.clone(), path, found }) }
 }
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    zstd::Decoder::new(fs::File::open(path)?)?.take(MAX_BLOB).read_to_end(&mut bytes)?;
+    zstd::Decoder::new(File::open(path)?)?.take(MAX_BLOB).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

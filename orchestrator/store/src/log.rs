@@ -166,7 +166,8 @@ impl RunLog {
         let lock = lock(folder, &reader.header.id)?;
         let path = folder.join("events.jsonl");
         let (events, whole) = read_events(&path)?;
-        let mut file = OpenOptions::new().read(true).write(true).open(&path).map_err(io_error("open", &path))?;
+        let mut file =
+            OpenOptions::new().read(true).write(true).open(&path).map_err(io_error("open", &path))?;
         file.set_len(whole).map_err(io_error("shorten", &path))?;
         file.seek(SeekFrom::End(0)).map_err(io_error("seek in", &path))?;
         let next = events.last().map_or(0, |last| last.seq + 1);
@@ -179,8 +180,11 @@ impl RunLog {
     pub fn append(&mut self, event: Event) -> Result<Durable<Logged>, LogError> {
         let path = self.reader.folder.join("events.jsonl");
         let logged = Logged { v: FORMAT, seq: self.next, at_ms: now_ms(), event };
-        let mut line = serde_json::to_vec(&logged)
-            .map_err(|source| LogError::Line { path: path.clone(), line: 0, source })?;
+        let mut line = serde_json::to_vec(&logged).map_err(|source| LogError::Line {
+            path: path.clone(),
+            line: 0,
+            source,
+        })?;
         line.push(b'\n');
         let start = self.file.stream_position().map_err(io_error("append to", &path))?;
         if let Err(source) = self.file.write_all(&line).and_then(|()| self.file.sync_data()) {

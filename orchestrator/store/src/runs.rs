@@ -106,7 +106,11 @@ impl Store {
     }
 
     /// The newest run of this experiment and lab that is not finished.
-    pub fn unfinished(&self, experiment_digest: &str, lab_digest: &str) -> Result<Option<RunReader>, LogError> {
+    pub fn unfinished(
+        &self,
+        experiment_digest: &str,
+        lab_digest: &str,
+    ) -> Result<Option<RunReader>, LogError> {
         for run in self.list()? {
             let header = run.header();
             let same = header.experiment_digest == experiment_digest && header.lab_digest == lab_digest;

@@ -1,0 +1,24 @@
+//! The builder as the engine sees it; the command line injects the real one.
+
+use async_trait::async_trait;
+use kab_model::{Arch, Artifact, PlannedVariant};
+
+/// Turns a variant into an artifact, from the cache or by building.
+#[async_trait]
+pub trait Builder: Send + Sync {
+    /// Builds one variant. `progress` receives lines for people. Cancelled by dropping the future.
+    async fn build(
+        &self,
+        variant: &PlannedVariant,
+        arch: Arch,
+        progress: &(dyn Fn(String) + Send + Sync),
+    ) -> Result<Artifact, BuildFailure>;
+}
+
+/// Why there is no artifact: first error lines and the place of the log, for people.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct BuildFailure {
+    /// One line or a few.
+    pub message: String,
+}

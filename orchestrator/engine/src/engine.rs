@@ -1,0 +1,225 @@
+//! The loop: ask the planner what comes next, do it, append what happened.
+
+use crate::visit::{self, Stay};
+use crate::{Builder, Observer, Progress};
+use kab_board::{Board, HostLease, LeaseError};
+use kab_link::AgentBinary;
+use kab_model::{Accel, BlobId, BoardName, Event, Plan, PlannedVariant, Reason, Run, VariantName, VisitKey};
+use kab_plan::{INTERRUPTED, Next, next};
+use kab_store::{LogError, RunLog};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use tokio_util::sync::CancellationToken;
+
+/// Everything that an engine works with.
+pub struct Parts {
+    /// The run, whose first event is the plan.
+    pub log: RunLog,
+    /// Drivers of all boards of the plan.
+    pub boards: BTreeMap<BoardName, Box<dyn Board>>,
+    /// Makes artifacts.
+    pub builder: Box<dyn Builder>,
+    /// The agent that is pushed to the boards.
+    pub agent: AgentBinary,
+    /// Watches.
+    pub observer: Box<dyn Observer>,
+    /// Lock file of the host lease.
+    pub host_lease: PathBuf,
+    /// Folder for consoles while they grow; made anew, removed at the end.
+    pub work: PathBuf,
+}
+
+/// Carries one run out.
+pub struct Engine {
+    pub(crate) parts: Parts,
+    pub(crate) plan: Plan,
+    pub(crate) cancel: CancellationToken,
+}
+
+/// Why the engine itself cannot go on. What a variant or a board does is never an error.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The log cannot be written.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The host lease cannot be used.
+    #[error(transparent)]
+    Lease(#[from] LeaseError),
+    /// The log does not begin with a plan.
+    #[error("the run has no plan: its log was cut at the start")]
+    NoPlan,
+    /// A work file cannot be used.
+    #[error("cannot use {}", path.display())]
+    Work {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The user interrupted; everything measured so far is kept.
+    #[error("interrupted")]
+    Cancelled,
+}
+
+impl Engine {
+    /// An engine for a run. `cancel` ends it in order: fio is stopped, the board shut down, the visit closed.
+    pub fn new(parts: Parts, cancel: CancellationToken) -> Result<Self, EngineError> {
+        let plan = parts.log.run().plan.clone().ok_or(EngineError::NoPlan)?;
+        Ok(Self { parts, plan, cancel })
+    }
+
+    /// Goes on until the plan is finished as far as it can be. Returns the folded log.
+    pub async fn run(mut self) -> Result<Run, EngineError> {
+        let work = self.parts.work.clone();
+        std::fs::create_dir_all(&work).map_err(|source| EngineError::Work { path: work.clone(), source })?;
+        self.append(Event::Opened { kab: env!("CARGO_PKG_VERSION").to_owned(), pid: std::process::id() })?;
+        let result = self.go_on().await;
+        // A console that could not be stored stays for the user to read.
+        let _ = std::fs::remove_dir(&work);
+        result.map(|()| self.parts.log.run().clone())
+    }
+
+    async fn go_on(&mut self) -> Result<(), EngineError> {
+        loop {
+            match next(&self.plan, self.parts.log.run()) {
+                Next::Build(variant) => self.build(&variant).await?,
+                Next::CloseInterrupted(visit) => self.close_interrupted(visit)?,
+                Next::GiveUp { board, variant, reason } => {
+                    self.append(Event::GaveUp { board, variant, reason })?
+                }
+                Next::Visit(key) => self.visit(key).await?,
+                Next::Finish => return self.append(Event::Finished),
+            }
+        }
+    }
+
+    /// Appends an event and shows it to the observer.
+    pub(crate) fn append(&mut self, event: Event) -> Result<(), EngineError> {
+        let durable = self.parts.log.append(event)?;
+        self.parts.observer.event(&durable, self.parts.log.run());
+        Ok(())
+    }
+
+    pub(crate) fn planned(&self, name: &VariantName) -> PlannedVariant {
+        self.plan.variant(name).cloned().expect("the planner names only variants of its plan")
+    }
+
+    async fn build(&mut self, name: &VariantName) -> Result<(), EngineError> {
+        let variant = self.planned(name);
+        let arch = self.plan.boards[0].arch();
+        let _lease = self.lease(&format!("building {}", name.0)).await?;
+        let observer = &self.parts.observer;
+        let report = |line: String| observer.progress(Progress::Building { variant: name, line });
+        let built = tokio::select! {
+            () = self.cancel.cancelled() => return Err(EngineError::Cancelled),
+            built = self.parts.builder.build(&variant, arch, &report) => built,
+        };
+        let variant = name.clone();
+        self.append(match built {
+            Ok(artifact) => Event::Built { variant, artifact },
+            Err(failure) => Event::BuildFailed { variant, arch, error: failure.message },
+        })
+    }
+
+    fn close_interrupted(&mut self, visit: VisitKey) -> Result<(), EngineError> {
+        let console = self.keep_console(&visit)?;
+        let detail = "kab ended during this visit".to_owned();
+        self.append(Event::VisitVoided {
+            visit,
+            reason: Reason { rule: INTERRUPTED.to_owned(), detail },
+            console,
+        })
+    }
+
+    async fn visit(&mut self, key: VisitKey) -> Result<(), EngineError> {
+        let _lease = self.lease(&format!("measuring on {}", key.board)).await?;
+        if let Some(reason) = self.prepare(&key).await? {
+            return self.append(Event::GaveUp { board: key.board, variant: None, reason });
+        }
+        self.append(Event::VisitStarted { visit: key.clone() })?;
+        let cancel = self.cancel.clone();
+        let stay = tokio::select! {
+            () = cancel.cancelled() => {
+                self.close_interrupted(key)?;
+                return Err(EngineError::Cancelled);
+            }
+            stay = visit::stay(self, &key) => stay?,
+        };
+        let console = self.keep_console(&key)?;
+        self.append(match stay {
+            Stay::Complete => Event::VisitEnded { visit: key, console },
+            Stay::Failed(class, reason) => Event::VisitFailed { visit: key, class, reason, console },
+            Stay::Void(reason) => Event::VisitVoided { visit: key, reason, console },
+        })
+    }
+
+    /// Finds what must stay the same through the run, once for each board. A reason means that the board cannot be used.
+    async fn prepare(&mut self, key: &VisitKey) -> Result<Option<Reason>, EngineError> {
+        if self.accel(&key.board).is_some() {
+            return Ok(None);
+        }
+        self.parts.observer.progress(Progress::Preparing { board: &key.board });
+        let board = &self.parts.boards[&key.board];
+        let image = self
+            .parts
+            .log
+            .run()
+            .artifact(&key.variant)
+            .map(|artifact| artifact.image.clone())
+            .unwrap_or_default();
+        let prepared = tokio::select! {
+            () = self.cancel.cancelled() => return Err(EngineError::Cancelled),
+            prepared = board.prepare(&image) => prepared,
+        };
+        match prepared {
+            Ok(prepared) => {
+                let (accel, emulator, reason) = (prepared.accel, prepared.emulator, prepared.reason);
+                self.append(Event::Accelerated { board: key.board.clone(), accel, emulator, reason })?;
+                Ok(None)
+            }
+            Err(error) => Ok(Some(Reason { rule: "board".to_owned(), detail: error.to_string() })),
+        }
+    }
+
+    pub(crate) fn accel(&self, board: &BoardName) -> Option<Accel> {
+        self.parts.log.run().boards.get(board)?.accel.as_ref().map(|(accel, ..)| *accel)
+    }
+
+    pub(crate) fn console_path(&self, key: &VisitKey) -> PathBuf {
+        // Board names are checked to be plain words by the parser, so this stays inside the folder.
+        self.parts.work.join(format!("console-{}-{}.log", key.board, key.visit))
+    }
+
+    /// Moves a visit's console into the store.
+    fn keep_console(&mut self, key: &VisitKey) -> Result<Option<BlobId>, EngineError> {
+        let path = self.console_path(key);
+        let Some(bytes) = read_console(&path)? else { return Ok(None) };
+        let id = self.parts.log.put(&bytes)?;
+        std::fs::remove_file(&path).map_err(|source| EngineError::Work { path, source })?;
+        Ok(Some(id))
+    }
+
+    async fn lease(&self, purpose: &str) -> Result<HostLease, EngineError> {
+        let observer = &self.parts.observer;
+        let waiting = |owner: &str| observer.progress(Progress::Waiting { owner: owner.to_owned() });
+        let purpose = format!("run {}, {purpose}", self.parts.log.reader().header().id);
+        tokio::select! {
+            () = self.cancel.cancelled() => Err(EngineError::Cancelled),
+            lease = HostLease::acquire(&self.parts.host_lease, &purpose, waiting) => Ok(lease?),
+        }
+    }
+}
+
+/// Most of a console that is kept, bytes: a kernel that prints without end must not fill the disk.
+const MAX_CONSOLE: usize = 16 << 20;
+
+fn read_console(path: &Path) -> Result<Option<Vec<u8>>, EngineError> {
+    match std::fs::read(path) {
+        Ok(mut bytes) => {
+            bytes.truncate(MAX_CONSOLE);
+            Ok(Some(bytes))
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(EngineError::Work { path: path.to_owned(), source }),
+    }
+}
