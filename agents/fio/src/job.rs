@@ -59,7 +59,18 @@ pub enum JobError {
     },
 }
 
-/// Renders the arguments that follow `fio` itself.
+/// One argument, with a place for what only the board knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Argument {
+    /// The argument as it is.
+    Text(String),
+    /// This prefix, then the target's path with its colons escaped.
+    Target(&'static str),
+    /// This prefix, then the path of the output file.
+    Output(&'static str),
+}
+
+/// Renders the arguments that follow `fio` itself, for a board that knows the paths.
 ///
 /// The user's options come last and exactly as written, with one exception: where an engine's own option
 /// precedes `ioengine`, all `ioengine` options move before the others, because fio's command line (not its job
@@ -67,23 +78,44 @@ pub enum JobError {
 ///
 /// # Errors
 /// [`JobError`] for names that kab owns or that could smuggle another option in, and for NUL characters.
-pub fn argv<S: AsRef<str>>(spec: &JobSpec<'_, S>) -> Result<Vec<String>, JobError> {
-    check(spec)?;
-    let mut argv = vec![
-        "--output-format=json+".to_owned(),
-        format!("--output={}", spec.output),
-        "--eta=never".to_owned(),
-        format!("--name={}", spec.name),
-        format!("--filename={}", escape_colons(spec.target)),
+pub fn arguments<S: AsRef<str>>(
+    name: &str,
+    options: &[(S, S)],
+    kind: TargetKind,
+) -> Result<Vec<Argument>, JobError> {
+    check(name, options)?;
+    let mut arguments = vec![
+        Argument::Text("--output-format=json+".to_owned()),
+        Argument::Output("--output="),
+        Argument::Text("--eta=never".to_owned()),
+        Argument::Text(format!("--name={name}")),
+        Argument::Target("--filename="),
     ];
-    if spec.kind == TargetKind::Device {
-        argv.push("--allow_file_create=0".to_owned());
+    if kind == TargetKind::Device {
+        arguments.push(Argument::Text("--allow_file_create=0".to_owned()));
     }
-    argv.extend(engine_first(spec.options).map(|(name, value)| match value.as_ref() {
-        "" => format!("--{}", name.as_ref()),
-        value => format!("--{}={value}", name.as_ref()),
+    arguments.extend(engine_first(options).map(|(name, value)| match value.as_ref() {
+        "" => Argument::Text(format!("--{}", name.as_ref())),
+        value => Argument::Text(format!("--{}={value}", name.as_ref())),
     }));
-    Ok(argv)
+    Ok(arguments)
+}
+
+/// Renders a whole command line after `fio` itself; see [`arguments`].
+///
+/// # Errors
+/// As [`arguments`], and [`JobError::Nul`] for the paths too.
+pub fn argv<S: AsRef<str>>(spec: &JobSpec<'_, S>) -> Result<Vec<String>, JobError> {
+    for (what, text) in [("target", spec.target), ("output", spec.output)] {
+        refuse_nul(what, text)?;
+    }
+    let rendered =
+        arguments(spec.name, spec.options, spec.kind)?.into_iter().map(|argument| match argument {
+            Argument::Text(text) => text,
+            Argument::Target(prefix) => format!("{prefix}{}", escape_colons(spec.target)),
+            Argument::Output(prefix) => format!("{prefix}{}", spec.output),
+        });
+    Ok(rendered.collect())
 }
 
 /// Whether fio and its JSON carry this job name unharmed.
@@ -115,14 +147,11 @@ pub fn reported_jobs<S: AsRef<str>>(options: &[(S, S)]) -> usize {
     last(options, &["numjobs"]).and_then(|clones| clones.trim().parse().ok()).unwrap_or(1)
 }
 
-fn check<S: AsRef<str>>(spec: &JobSpec<'_, S>) -> Result<(), JobError> {
-    if !is_job_name(spec.name) {
-        return Err(JobError::Name { name: spec.name.to_owned() });
+fn check<S: AsRef<str>>(job: &str, options: &[(S, S)]) -> Result<(), JobError> {
+    if !is_job_name(job) {
+        return Err(JobError::Name { name: job.to_owned() });
     }
-    for (what, text) in [("target", spec.target), ("output", spec.output)] {
-        refuse_nul(what, text)?;
-    }
-    for (name, value) in spec.options {
+    for (name, value) in options {
         let name = name.as_ref();
         if !is_option_name(name) {
             return Err(JobError::OptionName { name: name.to_owned() });

@@ -20,7 +20,10 @@ mod totals;
 mod units;
 
 pub use decode::{ParseError, parse};
-pub use job::{JobError, JobSpec, TargetKind, argv, is_job_name, options_of, reported_jobs, reserved};
+pub use job::{
+    Argument, JobError, JobSpec, TargetKind, arguments, argv, is_job_name, options_of, reported_jobs,
+    reserved,
+};
 pub use lint::{Warning, lint};
 pub use options::{known_option, nearest_option};
 pub use report::{Direction, DiskUtil, Job, Latency, Report};
