@@ -54,7 +54,7 @@ fn experiment(path: &Path) -> Result<Located<Experiment>, Diagnostics> {
 
 fn good_lab() -> Lab {
     let path = inputs("good/lab").into_iter().find(|path| path.ends_with("lab.yaml")).unwrap();
-    parse_lab(&source(&path), &context()).unwrap().value
+    parse_lab(&source(&path)).unwrap().value
 }
 
 /// Snapshots stand beside their inputs.
@@ -79,7 +79,7 @@ fn good_experiments() {
 #[test]
 fn good_labs() {
     for path in inputs("good/lab") {
-        let parsed = parse_lab(&source(&path), &context()).unwrap_or_else(|problems| panic!("{problems}"));
+        let parsed = parse_lab(&source(&path)).unwrap_or_else(|problems| panic!("{problems}"));
         snapshot(&path, &serde_json::to_string_pretty(&parsed.value).unwrap());
     }
 }
@@ -96,7 +96,7 @@ fn bad_experiments() {
 #[test]
 fn bad_labs() {
     for path in inputs("bad/lab") {
-        let problems = parse_lab(&source(&path), &context()).err();
+        let problems = parse_lab(&source(&path)).err();
         let problems = problems.unwrap_or_else(|| panic!("{} parses", path.display()));
         assert!(problems.has_errors());
         snapshot(&path, &problems.render(Style::Plain));

@@ -60,11 +60,12 @@ impl<'a> Decoder<'a> {
     pub(super) fn unknown<'k>(
         &mut self,
         span: Span,
+        word: &str,
         message: String,
         known: impl IntoIterator<Item = &'k str>,
     ) {
         let known: Vec<&str> = known.into_iter().collect();
-        let hint = name_hint(message_word(self.source, span), &known);
+        let hint = name_hint(word, &known);
         self.error(span, message).hint = hint;
     }
 
@@ -97,14 +98,9 @@ impl<'a> Decoder<'a> {
                 None => self.unknown_key(entry, spec),
             }
         }
-        // What an unsupported key stands for is not missing.
-        let missing =
-            spec.keys.iter().filter(|key| matches!(key.presence, Presence::Required) && !unsupported);
-        for key in missing {
-            if fields.value(key.name).is_none() {
-                self.error(node.owner, format!("{} needs the key `{}`", spec.what, key.name)).hint =
-                    Some(first_sentence(key.doc));
-            }
+        if !unsupported {
+            // Where a key is unsupported, it may stand for what seems missing.
+            self.missing_keys(node.owner, spec, given);
         }
         Some(fields)
     }
@@ -116,7 +112,8 @@ impl<'a> Decoder<'a> {
             return &[];
         }
         let Value::Map(entries) = &node.value else {
-            self.wrong_kind(node, &format!("`{name}`"), "a map");
+            let problem = self.wrong_kind(node, &format!("`{name}`"), "a map");
+            problem.hint = Some("write each entry as `name: value`, without `- `".into());
             return &[];
         };
         if entries.is_empty() {
@@ -124,7 +121,7 @@ impl<'a> Decoder<'a> {
         }
         for entry in entries {
             if let Err(problem) = rule.check(&entry.key) {
-                self.scalar_problem(entry.span, &entry.key, problem);
+                self.scalar_problem(entry.span, &format!("`{name}`"), &entry.key, problem);
             }
         }
         entries
@@ -146,7 +143,8 @@ impl<'a> Decoder<'a> {
                 &[]
             }
             Value::Map(_) => {
-                self.wrong_kind(node, &format!("`{name}`"), "a list");
+                self.wrong_kind(node, &format!("`{name}`"), "a list").hint =
+                    Some("start each item with `- `, or write `[...]`".into());
                 &[]
             }
         }
@@ -187,7 +185,7 @@ impl<'a> Decoder<'a> {
         match parse(text) {
             Ok(value) => Some(value),
             Err(problem) => {
-                self.scalar_problem(node.span, text, problem);
+                self.scalar_problem(node.span, what, text, problem);
                 None
             }
         }
@@ -265,21 +263,25 @@ impl<'a> Decoder<'a> {
             Value::Map(entries) => match entries.as_slice() {
                 [entry] => (entry.key.as_str(), entry.span, Some(&entry.value)),
                 _ => {
-                    let kinds: Vec<&str> = choices.iter().map(|choice| choice.name).collect();
                     let message = format!("{what} takes exactly one kind, not {}", entries.len());
-                    self.error(node.span, message).hint = Some(format!("one of: {}", list(&kinds)));
+                    self.error(node.span, message).hint = Some(match entries.first() {
+                        Some(first) if first.value.is_nothing() => {
+                            format!("indent the lines that belong to `{}:`", first.key)
+                        }
+                        _ => format!("one of: {}", list(&usable(choices))),
+                    });
                     return None;
                 }
             },
             Value::Seq(_) => {
-                self.wrong_kind(node, what, "`kind` or `{kind: ...}`");
+                self.wrong_kind(node, what, "one choice").hint =
+                    Some(format!("one of: {}", list(&usable(choices))));
                 return None;
             }
         };
         let Some(choice) = choices.iter().find(|choice| choice.name == name) else {
-            let known: Vec<&str> = choices.iter().map(|choice| choice.name).collect();
-            let hint = choice_hint(name, &known);
-            self.error(span, format!("{what} cannot be `{name}`")).hint = Some(hint);
+            self.error(span, format!("{what} cannot be `{}`", shortened(name))).hint =
+                Some(choice_hint(name, choices));
             return None;
         };
         match (choice.body, body.filter(|body| !body.is_nothing())) {
@@ -327,8 +329,9 @@ impl<'a> Decoder<'a> {
     }
 
     /// Reports a scalar that its place does not take.
-    pub(super) fn scalar_problem(&mut self, span: Span, text: &str, problem: Problem) {
-        self.error(span, format!("`{}` {}", shortened(text), problem.message)).hint = problem.hint;
+    fn scalar_problem(&mut self, span: Span, what: &str, text: &str, problem: Problem) {
+        let text = if text.is_empty() { "\"\"".to_owned() } else { shortened(text) };
+        self.error(span, format!("{what}: `{text}` {}", problem.message)).hint = problem.hint;
     }
 
     fn field<T>(
@@ -342,6 +345,21 @@ impl<'a> Decoder<'a> {
             (Some(node), _) => self.parsed(node, &format!("`{name}`"), |text| parse(&key.shape, text)),
             (None, Presence::Default(text)) => parse(&key.shape, text).ok(),
             (None, _) => None,
+        }
+    }
+
+    fn missing_keys(&mut self, owner: Span, spec: &'static MapSpec, given: &[Entry]) {
+        let known = known_keys(spec);
+        for key in spec.keys.iter().filter(|key| matches!(key.presence, Presence::Required)) {
+            // A key that was given under a misspelt name has been reported once.
+            let is_given = |entry: &Entry| {
+                entry.key == key.name
+                    || (spec.key(&entry.key).is_none() && nearest(&entry.key, &known) == Some(key.name))
+            };
+            if !given.iter().any(is_given) {
+                self.error(owner, format!("{} needs the key `{}`", spec.what, key.name)).hint =
+                    Some(format!("add `{}:`, {}", key.name, first_sentence(key.doc)));
+            }
         }
     }
 
@@ -401,19 +419,31 @@ pub(super) fn list(names: &[&str]) -> String {
     text
 }
 
-/// A text for a message, cut where it is long.
-pub(super) fn shortened(text: &str) -> String {
-    match text.char_indices().nth(60) {
-        Some((at, _)) => format!("{}...", &text[..at]),
-        None => text.to_owned(),
+/// A text for a message: on one line, cut where it is long.
+fn shortened(text: &str) -> String {
+    let mut short = String::new();
+    for c in text.chars().take(60) {
+        match c.is_control() {
+            true => short.extend(c.escape_default()),
+            false => short.push(c),
+        }
+    }
+    if text.chars().nth(60).is_some() {
+        short.push_str("...");
+    }
+    short
+}
+
+fn choice_hint(name: &str, choices: &[Choice]) -> String {
+    let known = usable(choices);
+    match nearest(name, &known) {
+        Some(meant) => format!("did you mean `{meant}`? one of: {}", list(&known)),
+        None => format!("one of: {}", list(&known)),
     }
 }
 
-fn choice_hint(name: &str, known: &[&str]) -> String {
-    match nearest(name, known) {
-        Some(meant) => format!("did you mean `{meant}`? one of: {}", list(known)),
-        None => format!("one of: {}", list(known)),
-    }
+fn usable(choices: &[Choice]) -> Vec<&'static str> {
+    choices.iter().filter(|choice| !choice.is_later()).map(|choice| choice.name).collect()
 }
 
 fn known_keys(spec: &'static MapSpec) -> Vec<&'static str> {
@@ -430,12 +460,7 @@ fn first_sentence(doc: &str) -> String {
     let sentence = doc.split_once(". ").map_or(doc, |(first, _)| first).trim_end_matches('.');
     let mut chars = sentence.chars();
     let first = chars.next().map(|first| first.to_lowercase().to_string()).unwrap_or_default();
-    format!("it is {first}{}", chars.as_str())
-}
-
-/// The word that a span marks, without quotes.
-fn message_word(source: &Source, span: Span) -> &str {
-    source.text().get(span.start..span.end).unwrap_or_default().trim_matches(['"', '\''])
+    format!("{first}{}", chars.as_str())
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use super::source::{Source, Span};
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet, normalize_untrusted_str};
 use serde::Serialize;
+use std::collections::HashSet;
 use std::fmt;
 
 /// Whether a file can be used in spite of a problem.
@@ -131,8 +132,9 @@ pub struct Diagnostics(pub Vec<Diagnostic>);
 impl Diagnostics {
     /// Sorts by place and drops repetitions, which arise where an alias repeats a faulty node.
     pub(super) fn tidy(mut found: Vec<Diagnostic>) -> Self {
-        found.sort_by(|a, b| (a.span, a.severity, &a.message).cmp(&(b.span, b.severity, &b.message)));
-        found.dedup_by(|a, b| a.span == b.span && a.message == b.message);
+        let mut seen = HashSet::new();
+        found.retain(|problem| seen.insert((problem.span, problem.message.clone())));
+        found.sort_by_key(|problem| problem.span.start);
         Self(found)
     }
 

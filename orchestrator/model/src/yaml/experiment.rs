@@ -198,11 +198,11 @@ fn baseline(decoder: &mut Decoder<'_>, fields: &Fields<'_>, names: &[&str]) -> O
 }
 
 fn variant_name(decoder: &mut Decoder<'_>, node: &Node, names: &[&str]) -> Option<VariantName> {
-    let text = decoder.parsed(node, "a variant's name", |text| scalar::text(&HEADING, text))?;
+    let text = decoder.item(node, "a variant", |text| scalar::text(&HEADING, text))?;
     if names.contains(&text.as_str()) {
         return Some(VariantName(text));
     }
-    decoder.unknown(node.span, format!("no variant is named `{text}`"), names.iter().copied());
+    decoder.unknown(node.span, &text, format!("no variant is named `{text}`"), names.iter().copied());
     None
 }
 
@@ -331,7 +331,7 @@ fn same_within(decoder: &mut Decoder<'_>, fields: &Fields<'_>) -> Vec<(Metric, f
             Some(metric) => margins.extend(margin.map(|margin| (metric, margin))),
             None => {
                 let known = METRICS.iter().map(|choice| choice.name);
-                decoder.unknown(entry.span, format!("no metric is named `{}`", entry.key), known);
+                decoder.unknown(entry.span, &entry.key, format!("no metric is named `{}`", entry.key), known);
             }
         }
     }

@@ -215,7 +215,7 @@ fn existing(decoder: &mut Decoder<'_>, span: Span, text: &str, context: &Context
     if (context.exists)(&path) {
         return Some(path);
     }
-    let hint = if Path::new(text).is_absolute() {
+    let hint = if Path::new(text).is_absolute() || text.starts_with("~/") {
         "check the path".to_owned()
     } else {
         "relative paths start at the folder of this file".to_owned()
@@ -252,7 +252,7 @@ fn config(decoder: &mut Decoder<'_>, fields: &Fields<'_>, context: &Context<'_>)
 fn config_item(decoder: &mut Decoder<'_>, node: &Node, context: &Context<'_>) -> Option<ConfigItem> {
     let text = decoder.item(node, "an item of `config`", |text| scalar::text(&PATH, text))?;
     if text.starts_with("CONFIG_") {
-        return decoder.parsed(node, "an option", config_option);
+        return decoder.parsed(node, "`config`", config_option);
     }
     if text.contains('/') {
         return existing(decoder, node.span, &text, context).map(ConfigItem::Fragment);
@@ -263,7 +263,7 @@ fn config_item(decoder: &mut Decoder<'_>, node: &Node, context: &Context<'_>) ->
             Some(format!("write `./{text}` for the file"));
         return None;
     }
-    decoder.parsed(node, "a make target", |text| make_target(text))
+    decoder.parsed(node, "`config`", make_target)
 }
 
 fn make_target(text: &str) -> Result<ConfigItem, Problem> {

@@ -6,7 +6,7 @@ use super::experiment::conclude;
 use super::kernel::check_cmdline;
 use super::keys::{Choice, Key, MapSpec, Shape};
 use super::load::load;
-use super::located::{Context, Located};
+use super::located::Located;
 use super::scalar::{self, TextRule, bytes_text};
 use super::source::{Source, Span};
 use super::tree::{Entry, Node};
@@ -119,7 +119,7 @@ const PLAIN_DISK: MapSpec = MapSpec { what: "a disk", hint: None, keys: &[DISK_N
 ///
 /// # Errors
 /// All problems of the file, in the order of their places.
-pub fn parse_lab(source: &Source, _context: &Context<'_>) -> Result<Located<Lab>, Diagnostics> {
+pub fn parse_lab(source: &Source) -> Result<Located<Lab>, Diagnostics> {
     let mut problems = Vec::new();
     let tree = load(source, &mut problems).map_err(|problem| Diagnostics(vec![*problem]))?;
     let mut decoder = Decoder::new(source, problems);

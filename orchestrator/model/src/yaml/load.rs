@@ -107,7 +107,9 @@ impl Builder<'_> {
                 }
             }
             Event::Scalar(text, style, anchor, _) => {
-                let value = Value::Scalar { text: text.into_owned(), quoted: style != ScalarStyle::Plain };
+                // The parser writes `~` where nothing is written.
+                let text = if span.start == span.end { String::new() } else { text.into_owned() };
+                let value = Value::Scalar { text, quoted: style != ScalarStyle::Plain };
                 self.close(Node { span, owner: span, value }, anchor, 1, 0)?;
             }
             Event::SequenceStart(_, anchor, _) => self.open(span, anchor, Open::Seq(Vec::new())),
@@ -234,12 +236,12 @@ impl Builder<'_> {
 
     /// Adds the entries of merged maps that the map itself (or an earlier merged one) does not give.
     fn merge(&mut self, value: Node, given: &mut HashMap<String, Span>, entries: &mut Vec<Entry>) {
-        let span = value.span;
         let maps = match value.value {
             Value::Seq(items) => items,
             _ => vec![value],
         };
         for map in maps {
+            let span = map.span;
             let Value::Map(merged) = map.value else {
                 self.error(span, "`<<` takes a map or a list of maps");
                 continue;
@@ -317,6 +319,9 @@ fn syntax_error(source: &Source, error: &ScanError) -> Box<Diagnostic> {
             "this line fits neither the map nor the list above it".to_owned(),
             Some("lines of one map or list start in the same column"),
         ),
+        E::InvalidColonPlacement => {
+            ("`:` is not expected here".to_owned(), Some("a `[`, `{` or quote above may not be closed"))
+        }
         E::SimpleKeyExpected | E::InvalidSimpleKey => {
             ("`key: value` is expected here".to_owned(), Some("a `:` with a space after it may be missing"))
         }
@@ -328,7 +333,9 @@ fn syntax_error(source: &Source, error: &ScanError) -> Box<Diagnostic> {
         E::RecursionLimitExceeded => ("lists and maps are nested too deeply here".to_owned(), None),
         kind => (format!("not valid YAML: {kind}"), None),
     };
-    let problem = fatal(source, Span { start: at, end: at + 1 }, message);
+    let after_tab = at > 0 && source.text().as_bytes().get(at - 1) == Some(&b'\t');
+    let start = if after_tab { at - 1 } else { at };
+    let problem = fatal(source, Span { start, end: start + 1 }, message);
     match hint {
         Some(hint) => Box::new(problem.with_hint(hint)),
         None => problem,

@@ -133,9 +133,16 @@ pub(super) fn duration(shape: &Shape, text: &str) -> Result<Duration, Problem> {
         Problem::new("is not a time", hint)
     })?;
     if parsed < min * 1000 || parsed > max * 1000 {
-        return Err(Problem { message: format!("is not from {min} to {max} seconds"), hint: None });
+        let message = format!("is not from {} to {}", seconds_text(min), seconds_text(max));
+        return Err(Problem { message, hint: None });
     }
     Ok(Duration::from_millis(parsed))
+}
+
+fn seconds_text(seconds: u64) -> String {
+    let units = [("h", 3600), ("m", 60)];
+    let fitting = units.iter().find(|(_, length)| seconds > 0 && seconds % length == 0);
+    fitting.map_or(format!("{seconds}s"), |(unit, length)| format!("{}{unit}", seconds / length))
 }
 
 fn milliseconds(text: &str) -> Option<u64> {

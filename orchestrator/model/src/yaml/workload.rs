@@ -198,7 +198,7 @@ fn excludes_something(decoder: &mut Decoder<'_>, entry: &Entry, pair: &FioOption
     if !axes().any(|(name, _)| *name == pair.name) {
         let names: Vec<&str> = axes().map(|(name, _)| name.as_str()).collect();
         let message = format!("`{}` is no option of the matrix, so this leaves out nothing", pair.name);
-        decoder.unknown(entry.span, message, names);
+        decoder.unknown(entry.span, &pair.name, message, names);
     } else if !values.contains(&pair.value.as_str()) {
         let message = format!("`{}` never is `{}`, so this leaves out nothing", pair.name, pair.value);
         decoder.error(entry.value.span, message).hint = Some(format!("its values: {}", list(&values)));
