@@ -5,9 +5,9 @@ use crate::engine::{Engine, EngineError};
 use crate::evidence;
 use crate::session::Session;
 use kab_board::TargetIdentity;
-use kab_fio::{JobSpec, TargetKind};
+use kab_fio::{Argument, TargetKind};
 use kab_link::{Arg, Exit, LinkError, Listed, TrialRequest, TrialResult};
-use kab_model::{Cell, DERIVATION, Event, FioExit, FioOption, TargetName, TrialKey, TrialRecord, VisitKey};
+use kab_model::{Cell, DERIVATION, Event, FioExit, TargetName, TrialKey, TrialRecord, VisitKey};
 use std::time::Duration;
 
 /// Time beyond the planned run after which fio is stopped: its start, laying out nothing, and a device that has to
@@ -75,22 +75,15 @@ fn request(engine: &Engine, key: &VisitKey, cell: &Cell) -> Result<TrialRequest,
     })
 }
 
-/// fio's arguments with places for what only the board knows. The names are kab's own, which the user may not give, so
-/// an argument that equals one of them with an empty value is that place.
 fn arguments(cell: &Cell) -> Result<Vec<Arg>, kab_fio::JobError> {
-    let options = pairs(&cell.fio);
-    let spec =
-        JobSpec { name: &cell.workload, options: &options, target: "", kind: TargetKind::Device, output: "" };
-    let place = |text: String| match text.as_str() {
-        "--filename=" => Arg::Target(text),
-        "--output=" => Arg::Output(text),
-        _ => Arg::Text(text),
+    let options: Vec<(&str, &str)> =
+        cell.fio.iter().map(|option| (option.name.as_str(), option.value.as_str())).collect();
+    let place = |argument| match argument {
+        Argument::Text(text) => Arg::Text(text),
+        Argument::Target(prefix) => Arg::Target(prefix),
+        Argument::Output(prefix) => Arg::Output(prefix),
     };
-    Ok(kab_fio::argv(&spec)?.into_iter().map(place).collect())
-}
-
-pub(crate) fn pairs(options: &[FioOption]) -> Vec<(&str, &str)> {
-    options.iter().map(|option| (option.name.as_str(), option.value.as_str())).collect()
+    Ok(kab_fio::arguments(&cell.workload, &options, TargetKind::Device)?.into_iter().map(place).collect())
 }
 
 fn keep(engine: &mut Engine, trial: TrialKey, cell: &Cell, result: TrialResult) -> Result<(), EngineError> {
