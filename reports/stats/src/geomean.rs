@@ -78,7 +78,7 @@ fn round_tables(cells: &[CellInput], pair: Pair) -> Vec<RoundTable> {
         .iter()
         .enumerate()
         .map(|(i, cell)| {
-            let differences = Units::of_cell(cell).differences(pair.candidate, pair.reference);
+            let differences = Units::of_pair(cell, pair).differences(pair.candidate, pair.reference);
             (i, differences.into_iter().collect::<BTreeMap<u32, f64>>())
         })
         .filter(|(_, table)| !table.is_empty())

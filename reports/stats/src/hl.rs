@@ -26,7 +26,7 @@ pub fn two_sample(x: &[f64], y: &[f64], level: f64) -> Option<HodgesLehmann> {
         return None;
     }
     let mut differences: Vec<f64> = x.iter().flat_map(|a| y.iter().map(move |b| b - a)).collect();
-    differences.sort_by(f64::total_cmp);
+    differences.sort_unstable_by(f64::total_cmp);
     let estimate = median_of_sorted(&differences)?;
     let interval = rank_sum_cdf(x.len(), y.len()).and_then(|cdf| cut(&differences, &cdf, level));
     Some(HodgesLehmann { estimate, interval })
@@ -41,7 +41,7 @@ pub fn one_sample(differences: &[f64], level: f64) -> Option<HodgesLehmann> {
     }
     let mut walsh: Vec<f64> =
         (0..n).flat_map(|i| (i..n).map(move |j| (differences[i] + differences[j]) / 2.0)).collect();
-    walsh.sort_by(f64::total_cmp);
+    walsh.sort_unstable_by(f64::total_cmp);
     let estimate = median_of_sorted(&walsh)?;
     Some(HodgesLehmann { estimate, interval: cut(&walsh, &signed_rank_cdf(n), level) })
 }

@@ -10,6 +10,7 @@
 //! [`Scale::Log`] every effect, interval and margin is a natural logarithm of a ratio; [`Scale::to_percent`] turns it into the
 //! number to print.
 
+pub mod aa;
 pub mod cell;
 pub mod change;
 pub mod combine;

@@ -4,13 +4,10 @@
 //! observed, so ties need no correction. The distributions are counted by dynamic programming; beyond sizes that a session never
 //! reaches (about 70 units per variant) the normal approximation with tie-corrected variance takes over to bound the work.
 
+use crate::sample::TIE;
 use crate::types::PValue;
 use statrs::function::erf::erfc;
 use statrs::function::factorial::ln_binomial;
-
-/// Values closer than this are tied. Differences of logarithms that are equal in exact arithmetic differ by rounding (about
-/// 1e-15); real differences on the scale of analysis are far larger.
-pub const TIE: f64 = 1e-12;
 
 /// Inner-loop steps that an exact table may cost before the normal approximation is used.
 const MAX_WORK: usize = 60_000_000;
@@ -18,7 +15,7 @@ const MAX_WORK: usize = 60_000_000;
 /// Largest total size for which every count of the tie-free rank-sum distribution fits an `i64` (C(60,30) is about 1.2e17).
 const MAX_INTEGER_UNITS: usize = 60;
 
-/// Twice the midranks of `values`, in input order. Doubling keeps them whole numbers.
+/// Twice the midranks of `values`, in input order. Doubling keeps them whole numbers. Values within [`TIE`] are tied.
 pub fn doubled_midranks(values: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
@@ -73,7 +70,9 @@ pub fn signed_rank(differences: &[f64]) -> PValue {
     let positive: usize = ranks.iter().zip(&kept).filter(|(_, d)| **d > 0.0).map(|(r, _)| r).sum();
     let total: usize = ranks.iter().sum();
     if kept.len() * total <= MAX_WORK && kept.len() <= 1000 {
-        return tail_p(&sign_sums(&ranks, total), positive);
+        // The distribution is symmetric, so only the shorter tail needs counting.
+        let tail: f64 = sign_sums(&ranks, positive.min(total - positive)).iter().sum();
+        return PValue::new(2.0 * tail * (-(kept.len() as f64)).exp2());
     }
     let variance: f64 = ranks.iter().map(|r| (*r as f64).powi(2)).sum::<f64>() / 4.0;
     normal_p(positive as f64 - total as f64 / 2.0, variance)
@@ -110,9 +109,8 @@ pub(crate) fn rank_sum_cdf(n1: usize, n2: usize) -> Option<Vec<f64>> {
 /// Cumulative probabilities of the tie-free signed-rank sum for `w = 0..=n(n+1)/4`.
 pub(crate) fn signed_rank_cdf(n: usize) -> Vec<f64> {
     let ranks: Vec<usize> = (1..=n).collect();
-    let total = n * (n + 1) / 2;
-    let counts = sign_sums(&ranks, total);
-    cumulate(counts[..=total / 2].iter().copied(), (n as f64).exp2())
+    let counts = sign_sums(&ranks, n * (n + 1) / 4);
+    cumulate(counts.into_iter(), (n as f64).exp2())
 }
 
 fn cumulate(counts: impl Iterator<Item = f64>, total: f64) -> Vec<f64> {
@@ -138,28 +136,48 @@ fn rank_sum_counts(n1: usize, n2: usize, limit: usize) -> Vec<i64> {
     let mut counts = vec![0_i64; limit + 1];
     counts[0] = 1;
     for i in 1..=n1 {
-        let shift = n2 + i;
-        for j in (shift..=limit).rev() {
-            counts[j] -= counts[j - shift];
+        // Whole blocks at once, so that the compiler can use vector instructions: blocks of the shift's length do not overlap
+        // their source. The numerator needs old values (last block first), the denominator new ones (first block first).
+        for start in (n2 + i..limit + 1).step_by(n2 + i).rev() {
+            let (source, target) = blocks(&mut counts, start, n2 + i);
+            target.iter_mut().zip(source).for_each(|(to, from)| *to -= *from);
         }
-        for j in i..=limit {
-            counts[j] += counts[j - i];
+        for start in (i..limit + 1).step_by(i) {
+            let (source, target) = blocks(&mut counts, start, i);
+            target.iter_mut().zip(source).for_each(|(to, from)| *to += *from);
         }
     }
     counts
 }
 
+/// The block of `length` before `start`, and what there is of the block from `start` on.
+fn blocks(counts: &mut [i64], start: usize, length: usize) -> (&[i64], &mut [i64]) {
+    let (before, after) = counts.split_at_mut(start);
+    let end = length.min(after.len());
+    (&before[start - length..], &mut after[..end])
+}
+
 /// How many `size`-subsets of `ranks` have each sum.
 fn subset_sums(ranks: &[usize], size: usize) -> Vec<f64> {
-    let mut largest = ranks.to_vec();
-    largest.sort_unstable_by(|a, b| b.cmp(a));
-    let width = largest[..size].iter().sum::<usize>() + 1;
-    let mut table = vec![vec![0.0; width]; size + 1];
+    let mut ranks = ranks.to_vec();
+    ranks.sort_unstable();
+    let mut prefix = vec![0];
+    prefix.extend(ranks.iter().scan(0, |sum, rank| {
+        *sum += rank;
+        Some(*sum)
+    }));
+    let n = ranks.len();
+    let mut table = vec![vec![0.0; prefix[n] - prefix[n - size] + 1]; size + 1];
     table[0][0] = 1.0;
     for (seen, &rank) in ranks.iter().enumerate() {
-        for chosen in (1..=size.min(seen + 1)).rev() {
+        // Fewer chosen by now could not grow to `size` with the ranks that are left.
+        let fewest = (size + seen + 1).saturating_sub(n).max(1);
+        for chosen in (fewest..=size.min(seen + 1)).rev() {
             let (fewer, more) = table.split_at_mut(chosen);
-            for (to, from) in more[0][rank.min(width)..].iter_mut().zip(&fewer[chosen - 1]) {
+            // Of the ascending ranks seen before, the smallest and the largest sum of one fewer.
+            let reach = prefix[chosen - 1]..=prefix[seen] - prefix[seen + 1 - chosen];
+            let from = &fewer[chosen - 1][reach];
+            for (to, from) in more[0][prefix[chosen - 1] + rank..].iter_mut().zip(from) {
                 *to += from;
             }
         }
@@ -167,14 +185,18 @@ fn subset_sums(ranks: &[usize], size: usize) -> Vec<f64> {
     table.swap_remove(size)
 }
 
-/// How many choices of signs give each sum of the positively signed `ranks`.
-fn sign_sums(ranks: &[usize], total: usize) -> Vec<f64> {
-    let mut counts = vec![0.0; total + 1];
+/// How many choices of signs give each sum of the positively signed `ranks`, for sums up to `limit`.
+fn sign_sums(ranks: &[usize], limit: usize) -> Vec<f64> {
+    let mut counts = vec![0.0; limit + 1];
+    let mut before = counts.clone();
     counts[0] = 1.0;
-    for &rank in ranks {
-        for sum in (rank..=total).rev() {
-            counts[sum] += counts[sum - rank];
+    let mut reached = 0;
+    for &rank in ranks.iter().filter(|r| **r <= limit) {
+        before[..=reached].copy_from_slice(&counts[..=reached]);
+        for (to, from) in counts[rank..].iter_mut().zip(&before[..=reached]) {
+            *to += from;
         }
+        reached = (reached + rank).min(limit);
     }
     counts
 }

@@ -5,12 +5,18 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Unbiased variance (n-1); `None` below two values. Equal values give exactly 0, without the dust of rounding a mean.
+/// Values on the scale of analysis that differ by no more than this are equal. Logarithms and their differences that are equal in
+/// exact arithmetic differ by rounding (about 1e-15); real differences are far larger.
+pub const TIE: f64 = 1e-12;
+
+/// Unbiased variance (n-1); `None` below two values. Values that are all equal (within [`TIE`]) give exactly 0, or the dust of
+/// rounding would pass for noise and make any difference certain.
 pub fn variance(values: &[f64]) -> Option<f64> {
     if values.len() < 2 {
         return None;
     }
-    if values.iter().all(|v| *v == values[0]) {
+    let (low, high) = values.iter().fold((f64::MAX, f64::MIN), |(low, high), v| (low.min(*v), high.max(*v)));
+    if high - low <= TIE {
         return Some(0.0);
     }
     let centre = mean(values)?;
@@ -21,7 +27,7 @@ pub fn variance(values: &[f64]) -> Option<f64> {
 /// Median, the mean of the middle two for an even count; `None` for an empty sample.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
+    sorted.sort_unstable_by(f64::total_cmp);
     median_of_sorted(&sorted)
 }
 
@@ -53,5 +59,7 @@ mod tests {
     fn equal_values_have_no_variance_at_all() {
         let tenth = [0.1_f64.ln(); 7];
         assert_eq!(variance(&tenth), Some(0.0));
+        let ratios = [100.0_f64, 200.0, 300.0, 700.0].map(|v| (v * 1.03).ln() - v.ln());
+        assert_eq!(variance(&ratios), Some(0.0));
     }
 }

@@ -1,6 +1,6 @@
 //! Tests on Student's t: paired (block), Welch, equivalence.
 
-use crate::sample::{mean, variance};
+use crate::sample::{TIE, mean, variance};
 use crate::types::{Interval, PValue};
 use statrs::function::beta::{beta_reg, inv_beta_reg};
 
@@ -22,7 +22,7 @@ impl TTest {
         if self.se > 0.0 {
             return Some(two_sided_p(self.estimate / self.se, self.df));
         }
-        (self.estimate == 0.0).then_some(PValue::ONE)
+        (self.estimate.abs() <= TIE).then_some(PValue::ONE)
     }
 
     /// The interval of confidence `level` (0.95 for 95 %).

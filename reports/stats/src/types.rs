@@ -28,6 +28,14 @@ impl Scale {
             _ => None,
         }
     }
+
+    /// Back from the scale of analysis to the unit of the metric.
+    pub fn untransform(self, x: f64) -> f64 {
+        match self {
+            Scale::Log => x.exp(),
+            Scale::Linear => x,
+        }
+    }
 }
 
 /// Which direction is good for the metric.

@@ -2,7 +2,7 @@
 
 use crate::counts::Count;
 use crate::sample::{mean, median, variance};
-use crate::types::{CellInput, Row};
+use crate::types::{CellInput, Pair, Row};
 use std::collections::BTreeMap;
 
 /// One visit of one variant, as one number.
@@ -48,7 +48,16 @@ impl Units {
     /// Collapses the rows of a cell. Two visits of a variant in one round never both count: the last one that has a usable trial
     /// does, because a repeated visit replaces the earlier one whole.
     pub fn of_cell(cell: &CellInput) -> Self {
-        let mut rows: Vec<&Row> = cell.rows.iter().collect();
+        Self::of_rows(cell, cell.rows.iter().collect())
+    }
+
+    /// The same for two variants only.
+    pub fn of_pair(cell: &CellInput, pair: Pair) -> Self {
+        let wanted = |r: &&Row| r.variant == pair.candidate || r.variant == pair.reference;
+        Self::of_rows(cell, cell.rows.iter().filter(wanted).collect())
+    }
+
+    fn of_rows(cell: &CellInput, mut rows: Vec<&Row>) -> Self {
         rows.sort_by_key(|r| (r.variant, r.round, r.visit));
         let mut variants: BTreeMap<usize, VariantUnits> = BTreeMap::new();
         for visit in rows.chunk_by(|a, b| (a.variant, a.round, a.visit) == (b.variant, b.round, b.visit)) {

@@ -18,7 +18,7 @@ const SKIPPED: [(&str, &str); 1] =
 #[test]
 fn every_vector_passes() {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-    for vector in vectors() {
+    for vector in vectors("vectors.json") {
         let kind = vector["kind"].as_str().unwrap().to_owned();
         *seen.entry(kind.clone()).or_default() += 1;
         let (input, expected) = (&vector["input"], &vector["expected"]);
@@ -50,6 +50,17 @@ fn every_vector_passes() {
         }
     }
     assert!(seen.len() >= 17 && seen["report"] >= 12, "the fixture is incomplete: {seen:?}");
+}
+
+/// More reports through the reference procedure: missing rounds, unpaired cells, measurement steps, constant and tied values, the
+/// linear scale, robust intervals, likely verdicts, four variants, void trials.
+#[test]
+fn every_further_report_passes() {
+    let reports = vectors("more_reports.json");
+    assert_eq!(reports.len(), 25);
+    for vector in reports {
+        support::report(&vector["input"], &vector["expected"], &Tolerance::new(&vector));
+    }
 }
 
 fn mwu_exact(input: &Value, expected: &Value, check: &Tolerance) {

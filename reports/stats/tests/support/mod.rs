@@ -7,9 +7,9 @@ use kab_stats::{
 use serde_json::Value;
 use std::path::Path;
 
-/// All vectors of the fixture.
-pub(crate) fn vectors() -> Vec<Value> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors.json");
+/// All vectors of a fixture.
+pub(crate) fn vectors(file: &str) -> Vec<Value> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(file);
     let mut file: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     assert_eq!(file["format"], 1);
     let Value::Array(vectors) = file["vectors"].take() else { panic!("vectors is not a list") };
@@ -134,7 +134,7 @@ fn same_result(found: &CellVerdict, expected: &Value, check: &Tolerance) {
     let evidence = &found.evidence;
     let id = &check.id;
     assert_eq!(word(found.verdict), expected["verdict"], "{id}");
-    assert_eq!(note(found.verdict), expected["notes"], "{id}");
+    assert_eq!(note(found), expected["notes"], "{id}");
     let method = match evidence.method() {
         None => "none",
         Some(Method::BlockT) => "block-t",
@@ -172,13 +172,15 @@ fn word(verdict: Verdict) -> &'static str {
 }
 
 /// The reference's notes for a verdict.
-fn note(verdict: Verdict) -> Value {
-    let note = match verdict {
+fn note(found: &CellVerdict) -> Value {
+    let constant = found.evidence.test.is_some_and(|t| t.p_t.is_none());
+    let note = match found.verdict {
         Verdict::NoVerdict(NoVerdict::Gate(Gate::Missing { .. } | Gate::TooFewVisits)) => "units",
         Verdict::NoVerdict(NoVerdict::Gate(Gate::TooManyVoid)) => "invalid",
         Verdict::NoVerdict(NoVerdict::Gate(Gate::Order)) => "order",
         Verdict::NoVerdict(NoVerdict::Gate(Gate::BadValue(_))) => "bad",
         Verdict::NoVerdict(NoVerdict::Undefined) => "constant",
+        _ if constant => "constant",
         _ => return Value::Array(Vec::new()),
     };
     serde_json::json!([note])
