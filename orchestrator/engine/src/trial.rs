@@ -80,8 +80,8 @@ fn arguments(cell: &Cell) -> Result<Vec<Arg>, kab_fio::JobError> {
         cell.fio.iter().map(|option| (option.name.as_str(), option.value.as_str())).collect();
     let place = |argument| match argument {
         Argument::Text(text) => Arg::Text(text),
-        Argument::Target(prefix) => Arg::Target(prefix),
-        Argument::Output(prefix) => Arg::Output(prefix),
+        Argument::Target(prefix) => Arg::Target(prefix.to_owned()),
+        Argument::Output(prefix) => Arg::Output(prefix.to_owned()),
     };
     Ok(kab_fio::arguments(&cell.workload, &options, TargetKind::Device)?.into_iter().map(place).collect())
 }
