@@ -1,0 +1,144 @@
+//! A trial as the host sees it: signs of life, the end, and the streams of evidence.
+
+use crate::LinkError;
+use crate::agent::{answer, unexpected, within};
+use crate::channel::Channel;
+use kab_wire::{
+    Exit, Frame, KernelLog, MAX_STREAM, Stream, StreamInfo, ToAgent, ToHost, TrialDone, TrialRequest,
+};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Longest silence during a trial. The agent speaks once a second, but is quiet while it ends fio (seconds), and a guest
+/// in emulation whose CPUs are all busy with I/O may starve it for some time.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// Time beyond the deadline: five seconds of grace for fio, then a kernel that aborts and resets a device that does
+/// not answer (30 s a command, twice), before the process can go.
+const OVERTIME: Duration = Duration::from_secs(90);
+
+/// Longest silence between two pieces of evidence, which are in the board's memory.
+const EVIDENCE: Duration = Duration::from_secs(60);
+
+/// A sign of life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Since the trial's start, by the board's clock.
+    pub elapsed: Duration,
+}
+
+/// A trial that is over, however it ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrialResult {
+    /// The command that ran, argument by argument.
+    pub argv: Vec<String>,
+    /// How fio ended.
+    pub exit: Exit,
+    /// Wall time of fio on the board, milliseconds.
+    pub wall_ms: u64,
+    /// The `cpu` line of /proc/stat before and after.
+    pub proc_stat: Option<(String, String)>,
+    /// fio's output file.
+    pub output: Collected,
+    /// fio's standard output.
+    pub stdout: Collected,
+    /// fio's standard error.
+    pub stderr: Collected,
+    /// Records of /dev/kmsg during the trial, as the kernel gives them.
+    pub kernel_log: Collected,
+    /// How complete the kernel log is.
+    pub kernel_log_state: KernelLog,
+}
+
+/// One stream of evidence.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Collected {
+    /// Its bytes, at most [`MAX_STREAM`].
+    pub bytes: Vec<u8>,
+    /// Bytes that there were on the board.
+    pub total: u64,
+}
+
+impl Collected {
+    /// Whether the stream is longer than what was brought over.
+    pub fn is_cut(&self) -> bool {
+        self.total > self.bytes.len() as u64
+    }
+}
+
+pub(crate) async fn run(
+    channel: &mut Channel,
+    request: TrialRequest,
+    progress: &mut (dyn FnMut(Progress) + Send),
+) -> Result<TrialResult, LinkError> {
+    let limit = Duration::from_millis(request.deadline_ms) + OVERTIME;
+    let start = ToAgent::RunTrial { request };
+    within("room for the request", SILENCE, channel.send(&start)).await?;
+    let done = within("end of the trial", limit, end_of_trial(channel, progress)).await?;
+    collect(channel, done).await
+}
+
+async fn end_of_trial(
+    channel: &mut Channel,
+    progress: &mut (dyn FnMut(Progress) + Send),
+) -> Result<TrialDone, LinkError> {
+    let mut shown: Option<Instant> = None;
+    loop {
+        match within("sign of life during the trial", SILENCE, answer(channel)).await? {
+            ToHost::Progress { elapsed_ms } => {
+                // A board that floods the host does not flood the host's user.
+                if shown.is_none_or(|shown| shown.elapsed() >= Duration::from_millis(200)) {
+                    shown = Some(Instant::now());
+                    progress(Progress { elapsed: Duration::from_millis(elapsed_ms) });
+                }
+            }
+            ToHost::TrialDone { done } => return Ok(done),
+            other => return Err(unexpected(&other)),
+        }
+    }
+}
+
+async fn collect(channel: &mut Channel, done: TrialDone) -> Result<TrialResult, LinkError> {
+    let mut collected = BTreeMap::new();
+    for info in &done.streams {
+        if collected.contains_key(&info.stream) {
+            return Err(LinkError::protocol(format_args!("stream {} came twice", info.stream.name())));
+        }
+        collected.insert(info.stream, stream(channel, info).await?);
+    }
+    let mut take = |stream| collected.remove(&stream).unwrap_or_default();
+    Ok(TrialResult {
+        argv: done.argv,
+        exit: done.exit,
+        wall_ms: done.wall_ms,
+        proc_stat: done.proc_stat,
+        output: take(Stream::Output),
+        stdout: take(Stream::Stdout),
+        stderr: take(Stream::Stderr),
+        kernel_log: take(Stream::KernelLog),
+        kernel_log_state: done.kernel_log,
+    })
+}
+
+/// Reads exactly the bytes that were announced.
+async fn stream(channel: &mut Channel, info: &StreamInfo) -> Result<Collected, LinkError> {
+    let name = info.stream.name();
+    if info.length > MAX_STREAM || info.total < info.length {
+        let StreamInfo { length, total, .. } = info;
+        return Err(LinkError::protocol(format_args!("stream {name} of {length} bytes out of {total}")));
+    }
+    let mut bytes = Vec::new();
+    while (bytes.len() as u64) < info.length {
+        match within("piece of evidence", EVIDENCE, channel.frame()).await? {
+            Frame::Chunk { stream, bytes: piece } if stream == info.stream && !piece.is_empty() => {
+                bytes.extend_from_slice(&piece);
+            }
+            _ => return Err(LinkError::protocol(format_args!("stream {name} broke off"))),
+        }
+    }
+    if bytes.len() as u64 > info.length {
+        return Err(LinkError::protocol(format_args!("stream {name} is longer than announced")));
+    }
+    Ok(Collected { bytes, total: info.total })
+}
