@@ -8,7 +8,10 @@ use kab_model::{ConfigItem, Experiment, Lab, Toolchain};
 use std::path::{Path, PathBuf};
 
 /// What exists beside the files, as far as these tests are concerned.
-const FILES: [&str; 5] = [
+const FILES: [&str; 8] = [
+    "/home/dev/my src/linux",
+    "/home/dev/exp/../linux",
+    "/etc/kab/extra",
     "/home/dev/src/linux",
     "/home/dev/exp/ufs.config",
     "/home/dev/exp/v2-ufs-hardirq.mbox",
@@ -37,6 +40,10 @@ fn inputs(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
     let mut paths: Vec<PathBuf> =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    for snapshot in paths.iter().filter(|path| path.extension().is_some_and(|extension| extension == "snap"))
+    {
+        assert!(snapshot.with_extension("yaml").exists(), "{} has no input", snapshot.display());
+    }
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "yaml"));
     paths.sort();
     assert!(!paths.is_empty());
@@ -136,4 +143,52 @@ fn variants_add_to_or_replace_the_kernels_configuration() {
     assert_eq!(bases(2), ("tinyconfig".into(), "CONFIG_PRINTK".into()));
     assert_eq!(parsed.variants[1].kernel.toolchain, Toolchain::Llvm);
     assert_eq!(parsed.workloads[1].fio[0].name, "direct", "merged options come where `<<` stands");
+}
+
+#[test]
+fn warnings_do_not_keep_a_file_from_being_used() {
+    let text = "name: x\nvariants: {a: {repo: git.example:linux, ref: v6.15}}\nboards: [vm]\ntarget: t\n\
+                workloads: [{name: r, fio: {rw: read}}]\nschedule: {visits: 2}\n";
+    let parsed = parse_experiment(&Source::new("x.yaml", text), &context()).unwrap();
+    let lines: Vec<usize> = parsed.warnings.0.iter().map(|warning| warning.line).collect();
+    assert_eq!(lines, [2, 6]);
+    assert!(!parsed.warnings.has_errors());
+}
+
+#[test]
+fn later_checks_point_into_the_file() {
+    let path = inputs("good/experiment").into_iter().find(|path| path.ends_with("seed.yaml")).unwrap();
+    let parsed = experiment(&path).unwrap();
+    let at = |path: &[&str]| {
+        let problem = parsed.error_at(path, "no such tag");
+        (problem.line, problem.column)
+    };
+    assert_eq!(at(&["variants", "v6.16", "ref"]), (9, 16));
+    assert_eq!(at(&["boards", "1"]), (13, 18));
+    assert_eq!(at(&["workloads", "0", "name"]), (16, 11));
+    assert_eq!(at(&["variants", "v6.16", "cmdline"]), (9, 3), "what is not there is missed at its parent");
+    assert_eq!(at(&[]), (1, 1));
+}
+
+#[test]
+fn programs_read_json_lines() {
+    let source = Source::new("x.yaml", "name: x\nname: y\n");
+    let problems = parse_experiment(&source, &context()).unwrap_err();
+    let lines = problems.to_json_lines();
+    let first = lines.lines().find(|line| line.contains("twice")).unwrap();
+    assert_eq!(
+        first,
+        concat!(
+            r#"{"severity":"error","path":"x.yaml","span":{"start":8,"end":12},"line":2,"column":1,"#,
+            r#""message":"`name` is given twice","hint":null,"#,
+            r#""related":{"span":{"start":0,"end":4},"line":1,"column":1,"message":"first given here"}}"#,
+        )
+    );
+}
+
+#[test]
+fn colours_only_where_asked_for() {
+    let problems = parse_experiment(&Source::new("x.yaml", "a: \u{1b}[31m\n"), &context()).unwrap_err();
+    assert!(!problems.render(Style::Plain).contains('\u{1b}'), "not even those of the file");
+    assert!(problems.render(Style::Coloured).contains('\u{1b}'));
 }

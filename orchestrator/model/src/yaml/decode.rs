@@ -420,12 +420,13 @@ pub(super) fn list(names: &[&str]) -> String {
 }
 
 /// A text for a message: on one line, cut where it is long.
-fn shortened(text: &str) -> String {
+pub(super) fn shortened(text: &str) -> String {
     let mut short = String::new();
     for c in text.chars().take(60) {
-        match c.is_control() {
-            true => short.extend(c.escape_default()),
-            false => short.push(c),
+        if c.is_control() {
+            short.extend(c.escape_default());
+        } else {
+            short.push(c);
         }
     }
     if text.chars().nth(60).is_some() {
@@ -437,6 +438,7 @@ fn shortened(text: &str) -> String {
 fn choice_hint(name: &str, choices: &[Choice]) -> String {
     let known = usable(choices);
     match nearest(name, &known) {
+        Some(meant) if known.len() == 1 => format!("did you mean `{meant}`?"),
         Some(meant) => format!("did you mean `{meant}`? one of: {}", list(&known)),
         None => format!("one of: {}", list(&known)),
     }

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 const CONFIG: Shape = Shape::List(&Shape::Text(TextRule::Line));
 const CONFIG_DOC: &str = "Make targets (defconfig), files of CONFIG_ lines (written with a `/`) and single options \
     (CONFIG_X=y, CONFIG_X=n?; the `?` skips an option that the kernel does not offer), applied in order.";
+const REPO: Shape = Shape::Text(TextRule::Repository);
 const WORD: Shape = Shape::Text(TextRule::GitWord);
 const PATH: Shape = Shape::Text(TextRule::Line);
 
@@ -19,7 +20,7 @@ pub(super) const KERNEL: MapSpec = MapSpec {
     what: "the kernel",
     hint: None,
     keys: &[
-        Key::optional("repo", WORD, "A git repository: a path or a URL."),
+        Key::optional("repo", REPO, "A git repository: a path or a URL."),
         Key::optional("config", CONFIG, CONFIG_DOC),
         Key::optional("toolchain", Shape::Choice(TOOLCHAINS), "Which compiler builds it; gcc by default."),
     ],
@@ -32,7 +33,7 @@ const VARIANT: MapSpec = MapSpec {
     what: "a variant",
     hint: None,
     keys: &[
-        Key::optional("repo", WORD, "A git repository: a path or a URL; `kernel.repo` by default."),
+        Key::optional("repo", REPO, "A git repository: a path or a URL; `kernel.repo` by default."),
         Key::required("ref", WORD, "A tag, branch or hash."),
         Key::optional("series", PATH, "Patches on top of `ref`: an mbox, a folder of patches or one patch."),
         Key::optional(

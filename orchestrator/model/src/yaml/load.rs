@@ -3,6 +3,7 @@
 //! The parser below us yields events; the tree is built on an explicit stack, so that no input can exhaust the call
 //! stack. Aliases are copied, and the copies are paid from one budget: a file that multiplies itself is refused.
 
+use super::decode::shortened;
 use super::diagnostic::{Diagnostic, Severity};
 use super::source::{Source, Span};
 use super::tree::{Entry, Node, Value};
@@ -215,7 +216,7 @@ impl Builder<'_> {
         let mut kept = Vec::with_capacity(raw.len());
         for entry in raw {
             if let Some(first) = given.get(&entry.key.text) {
-                let message = format!("`{}` is given twice", entry.key.text);
+                let message = format!("`{}` is given twice", shortened(&entry.key.text));
                 let problem = Diagnostic::new(self.source, Severity::Error, entry.key.span, message);
                 self.problems.push(problem.with_related(*first, "first given here"));
                 continue;
@@ -286,7 +287,8 @@ fn raw_key(source: &Source, problems: &mut Vec<Diagnostic>, node: Node) -> RawKe
             span,
             "a key must be text, not a list or map",
         ));
-        return RawKey { text: String::new(), span, plain: false };
+        let text = source.text().get(span.start..span.end).unwrap_or_default().to_owned();
+        return RawKey { text, span, plain: false };
     };
     RawKey { text, span, plain: !quoted }
 }

@@ -29,8 +29,10 @@ pub(super) enum TextRule {
     ShortName,
     /// A heading of tables: up to 40 characters, no blanks at the ends.
     Heading,
-    /// What git is given: no blanks, no leading dash.
+    /// A ref for git: no blanks, no leading dash.
     GitWord,
+    /// A path or URL for git: no leading dash.
+    Repository,
     /// `[A-Za-z0-9_]+`: a fio option.
     OptionName,
     /// A kernel command line, up to 1000 characters.
@@ -65,6 +67,7 @@ impl TextRule {
             Self::ShortName => r"^[A-Za-z0-9._-]{1,20}$",
             Self::Heading => r"^[^\s\x00-\x1f\x7f]([^\x00-\x1f\x7f]{0,38}[^\s\x00-\x1f\x7f])?$",
             Self::GitWord => r"^[^\s\x00-\x1f\x7f-][^\s\x00-\x1f\x7f]{0,499}$",
+            Self::Repository => r"^[^\x00-\x1f\x7f-][^\x00-\x1f\x7f]{0,499}$",
             Self::OptionName => r"^[A-Za-z0-9_]{1,64}$",
             Self::CommandLine => r"^[^\x00-\x1f\x7f]{1,1000}$",
         }
@@ -76,7 +79,7 @@ impl TextRule {
             Self::Name | Self::OptionName => 64,
             Self::ShortName => 20,
             Self::Heading => 40,
-            Self::GitWord => 500,
+            Self::GitWord | Self::Repository => 500,
             Self::CommandLine => 1000,
         }
     }
@@ -141,7 +144,7 @@ pub(super) fn duration(shape: &Shape, text: &str) -> Result<Duration, Problem> {
 
 fn seconds_text(seconds: u64) -> String {
     let units = [("h", 3600), ("m", 60)];
-    let fitting = units.iter().find(|(_, length)| seconds > 0 && seconds % length == 0);
+    let fitting = units.iter().find(|(_, length)| seconds > 0 && seconds.is_multiple_of(*length));
     fitting.map_or(format!("{seconds}s"), |(unit, length)| format!("{}{unit}", seconds / length))
 }
 

@@ -62,7 +62,7 @@ pub(super) fn workloads(
         if let (Some(name), Some(node)) = (&name, fields.value("name")) {
             match names.get(name) {
                 Some(first) => {
-                    decoder.repeated(node.span, &format!("two workloads are named `{name}`"), *first)
+                    decoder.repeated(node.span, &format!("two workloads are named `{name}`"), *first);
                 }
                 None => {
                     names.insert(name.clone(), node.span);
