@@ -1,0 +1,143 @@
+//! What differs between variants, and only that: source, configuration, command line, compiler, image.
+
+use crate::findings::{Difference, Variant};
+use crate::quantity::letter;
+use kab_model::{BuildState, ConfigItem, ConfigValue, Plan, PlannedVariant, Run, Toolchain};
+
+/// The plan stops listing changed files here.
+const FILES_LISTED: usize = 1000;
+
+/// All variants of the plan, described against the baseline.
+pub(crate) fn variants(run: &Run, plan: &Plan) -> Vec<Variant> {
+    (0..plan.variants.len()).map(|index| variant(run, plan, index)).collect()
+}
+
+fn variant(run: &Run, plan: &Plan, index: usize) -> Variant {
+    let planned = &plan.variants[index];
+    let baseline = plan.variant(&plan.baseline).filter(|baseline| baseline.name != planned.name);
+    Variant {
+        letter: letter(index),
+        name: planned.name.0.clone(),
+        reference: planned.reference.clone(),
+        describe: planned.describe.clone(),
+        commit: planned.commit.clone(),
+        release: release(run, planned),
+        on_top_of: on_top_of(plan, index),
+        patches: planned.series.as_ref().map(|series| series.subjects.clone()).unwrap_or_default(),
+        differences: baseline.map(|baseline| differences(run, planned, baseline)).unwrap_or_default(),
+        build_error: match run.builds.get(&planned.name) {
+            Some(BuildState::Failed(error)) => Some(error.clone()),
+            _ => None,
+        },
+        same_as: same_as(run, plan, index),
+    }
+}
+
+/// What booted says it best; before that, what was built.
+fn release(run: &Run, planned: &PlannedVariant) -> Option<String> {
+    run.visits()
+        .filter(|visit| visit.key.variant == planned.name)
+        .find_map(|visit| visit.proof.as_ref().map(|proof| proof.identity.release.clone()))
+        .or_else(|| run.artifact(&planned.name).map(|artifact| artifact.release.clone()))
+}
+
+/// The variant whose commit the series went onto; a reference of this variant's pairs rather than another.
+fn on_top_of(plan: &Plan, index: usize) -> Option<usize> {
+    let planned = &plan.variants[index];
+    planned.series.as_ref()?;
+    let base = |at: &usize| *at != index && plan.variants[*at].commit == planned.base_commit;
+    let judged = |at: &usize| {
+        plan.pairs.iter().any(|(candidate, reference)| {
+            *candidate == planned.name && *reference == plan.variants[*at].name
+        })
+    };
+    let all = 0..plan.variants.len();
+    all.clone().filter(base).find(judged).or_else(|| all.clone().find(base))
+}
+
+/// Equal bytes and an equal command line: no measurement can tell the two apart.
+fn same_as(run: &Run, plan: &Plan, index: usize) -> Option<usize> {
+    let planned = &plan.variants[index];
+    let image = &run.artifact(&planned.name)?.image_digest;
+    (0..index).find(|at| {
+        let other = &plan.variants[*at];
+        cmdline(other) == cmdline(planned)
+            && run.artifact(&other.name).is_some_and(|artifact| artifact.image_digest == *image)
+    })
+}
+
+fn differences(run: &Run, planned: &PlannedVariant, baseline: &PlannedVariant) -> Vec<Difference> {
+    let mut found = Vec::new();
+    if planned.repo != baseline.repo {
+        found.push(Difference::Repository { from: repo_name(&baseline.repo), to: repo_name(&planned.repo) });
+    }
+    if !planned.changed_files.is_empty() {
+        let count = planned.changed_files.len();
+        found.push(Difference::Files {
+            files: planned.changed_files.clone(),
+            count,
+            more: count >= FILES_LISTED,
+        });
+    }
+    found.extend(config(run, planned, baseline));
+    if cmdline(planned) != cmdline(baseline) {
+        found.push(Difference::Cmdline { from: cmdline(baseline).to_owned(), to: cmdline(planned).to_owned() });
+    }
+    let (from, to) = compilers(run, baseline, planned);
+    if from != to {
+        found.push(Difference::Compiler { from, to });
+    }
+    found
+}
+
+fn config(run: &Run, planned: &PlannedVariant, baseline: &PlannedVariant) -> Option<Difference> {
+    let digest = |variant: &PlannedVariant| run.artifact(&variant.name).map(|a| a.config_digest.clone());
+    let added = planned.config.iter().filter(|item| !baseline.config.contains(item)).map(|item| ('+', item));
+    let missing = baseline.config.iter().filter(|item| !planned.config.contains(item)).map(|item| ('-', item));
+    let items: Vec<String> = missing.chain(added).map(|(sign, item)| format!("{sign}{}", config_item(item))).collect();
+    if !items.is_empty() {
+        return Some(Difference::Config { items });
+    }
+    let (ours, theirs) = (digest(planned)?, digest(baseline)?);
+    (ours != theirs).then_some(Difference::FinalConfig)
+}
+
+/// An item as the experiment writes it; of a path only the file's name, for a report is public.
+fn config_item(item: &ConfigItem) -> String {
+    match item {
+        ConfigItem::Base(target) => target.clone(),
+        ConfigItem::Fragment(path) => {
+            path.file_name().map_or_else(|| "fragment".to_owned(), |name| name.to_string_lossy().into_owned())
+        }
+        ConfigItem::Option { symbol, value, .. } => match value {
+            ConfigValue::Yes => format!("{symbol}=y"),
+            ConfigValue::Module => format!("{symbol}=m"),
+            ConfigValue::No => format!("{symbol}=n"),
+            ConfigValue::Text(text) => format!("{symbol}={text}"),
+        },
+    }
+}
+
+fn cmdline(variant: &PlannedVariant) -> &str {
+    variant.cmdline.as_deref().unwrap_or("").trim()
+}
+
+/// Where one of the two was not built, only what was asked for can be compared.
+fn compilers(run: &Run, baseline: &PlannedVariant, planned: &PlannedVariant) -> (String, String) {
+    let asked = |variant: &PlannedVariant| match variant.toolchain {
+        Toolchain::Gcc => "gcc".to_owned(),
+        Toolchain::Llvm => "LLVM".to_owned(),
+    };
+    match (run.artifact(&baseline.name), run.artifact(&planned.name)) {
+        (Some(from), Some(to)) => (from.compiler.clone(), to.compiler.clone()),
+        _ => (asked(baseline), asked(planned)),
+    }
+}
+
+/// A URL as it is; of a path only the last part.
+fn repo_name(repo: &str) -> String {
+    if repo.contains("://") {
+        return repo.to_owned();
+    }
+    repo.trim_end_matches('/').rsplit('/').next().unwrap_or(repo).to_owned()
+}

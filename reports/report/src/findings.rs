@@ -1,0 +1,492 @@
+//! What a run says, as numbers and names: everything a report prints, before any of it is put into words.
+//!
+//! `Findings` holds no text made for a width or a format, so the same value serves the text for a list, Markdown and a
+//! machine-readable report. Variants are numbered in the order of the experiment and pairs as the plan lists them.
+
+use kab_model::Metric;
+use serde::Serialize;
+
+/// What the caller knows that the log does not: names of the run and of the program. No clock, no I/O.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Meta {
+    /// Id of the run in its store.
+    pub run_id: String,
+    /// Digest of the run's data with its algorithm, such as `blake3:0123…`.
+    pub data_digest: String,
+    /// Version of kab that makes the report.
+    pub kab_version: String,
+    /// Facts of the host that carried virtual boards, in the order in which they are printed.
+    pub host: Vec<HostFact>,
+}
+
+/// One fact of the host, such as `cpu` = `2 x Some Processor`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HostFact {
+    /// What it is.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// Everything that a report prints.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Findings {
+    /// Ids, digests and versions.
+    pub meta: Meta,
+    /// The experiment's short name.
+    pub name: String,
+    /// The experiment's title.
+    pub title: Option<String>,
+    /// Digest of the experiment file and every file it names.
+    pub experiment_digest: String,
+    /// How far the run got.
+    pub progress: Progress,
+    /// Variants in the order of the experiment.
+    pub variants: Vec<Variant>,
+    /// Index of the baseline in `variants`.
+    pub baseline: usize,
+    /// `(candidate, reference)` as indices in `variants`.
+    pub pairs: Vec<(usize, usize)>,
+    /// The metric of the verdicts with its family of comparisons.
+    pub primary: Family,
+    /// The other metrics that the experiment asks for; exploratory, each its own family.
+    pub exploratory: Vec<Family>,
+    /// Boards in the order of the plan.
+    pub boards: Vec<Board>,
+    /// Verdicts of the primary metric that would be others without the noted trials.
+    pub without_noted: Vec<Changed>,
+    /// How the numbers were made.
+    pub method: Method,
+}
+
+impl Findings {
+    /// Findings of a run that has not even a plan.
+    pub(crate) fn empty(meta: &Meta) -> Self {
+        Self {
+            meta: meta.clone(),
+            name: String::new(),
+            title: None,
+            experiment_digest: String::new(),
+            progress: Progress { finished: false, done: 0, planned: 0 },
+            variants: Vec::new(),
+            baseline: 0,
+            pairs: Vec::new(),
+            primary: Family { metric: Metric::Iops, margin: Metric::Iops.default_margin(), comparisons: 0 },
+            exploratory: Vec::new(),
+            boards: Vec::new(),
+            without_noted: Vec::new(),
+            method: Method::default(),
+        }
+    }
+}
+
+/// Visits done and planned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Progress {
+    /// Whether the plan was carried out as far as it can be.
+    pub finished: bool,
+    /// Visits that ended or failed.
+    pub done: usize,
+    /// Visits of the plan, all boards and rounds.
+    pub planned: usize,
+}
+
+/// A variant, what it is and how it differs from the baseline.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Variant {
+    /// Its letter in the report: `A`, `B`, …
+    pub letter: String,
+    /// Its name in the experiment.
+    pub name: String,
+    /// The ref as written.
+    pub reference: String,
+    /// `git describe` of the base where it has one.
+    pub describe: Option<String>,
+    /// Commit that was built (after the series), 40 hexadecimal digits.
+    pub commit: String,
+    /// `uname -r` as the booted boards say, else what the build says.
+    pub release: Option<String>,
+    /// Another variant with exactly the commit that the series was applied to.
+    pub on_top_of: Option<usize>,
+    /// Subjects of the series.
+    pub patches: Vec<String>,
+    /// What distinguishes it from the baseline; empty for the baseline.
+    pub differences: Vec<Difference>,
+    /// Why it could not be built.
+    pub build_error: Option<String>,
+    /// An earlier variant with the same image and the same command line: identical by construction.
+    pub same_as: Option<usize>,
+}
+
+/// One way in which a variant differs from the baseline.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
+pub enum Difference {
+    /// Files of the source tree.
+    Files {
+        /// The first of them, in the order of the plan.
+        files: Vec<String>,
+        /// How many there are.
+        count: usize,
+        /// Whether the plan stopped counting there.
+        more: bool,
+    },
+    /// Requested configuration items, `+` added and `-` missing against the baseline.
+    Config {
+        /// The items with their signs.
+        items: Vec<String>,
+    },
+    /// The requested configuration is the same but the final one is not.
+    FinalConfig,
+    /// The variant's own command line.
+    Cmdline {
+        /// The baseline's.
+        from: String,
+        /// This variant's.
+        to: String,
+    },
+    /// The compiler.
+    Compiler {
+        /// The baseline's.
+        from: String,
+        /// This variant's.
+        to: String,
+    },
+    /// The repository.
+    Repository {
+        /// The baseline's.
+        from: String,
+        /// This variant's.
+        to: String,
+    },
+}
+
+/// A metric with what was judged of it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Family {
+    /// The metric.
+    pub metric: Metric,
+    /// Margin within which two variants count as the same, as a fraction.
+    pub margin: f64,
+    /// Comparisons with a p-value, over all boards: what was corrected for.
+    pub comparisons: usize,
+}
+
+/// A board with its cells.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Board {
+    /// Its name in the lab.
+    pub name: String,
+    /// What it is.
+    pub facts: BoardFacts,
+    /// Cells in the order of the plan.
+    pub cells: Vec<Cell>,
+    /// Geometric mean of the primary metric's change over the cells, one a pair; absent where it cannot be had.
+    pub geomean: Vec<Option<Geomean>>,
+    /// Geometric mean over the cells of board-wide CPU time an I/O, nanoseconds, one a variant; absent unless every
+    /// variant with numbers has it in every cell that is used.
+    pub cpu_per_io: Option<CpuPerIo>,
+    /// How visits and trials of each variant ended, one a variant.
+    pub tallies: Vec<Tally>,
+    /// Fisher's test on those counts, where variants of a pair differ (p <= .05).
+    pub count_differences: Vec<CountDifference>,
+    /// What was given up, with the reason; `None` is all variants.
+    pub given_up: Vec<(Option<usize>, String)>,
+}
+
+/// What a board is, for its heading.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BoardFacts {
+    /// Architecture, as the kernel names it.
+    pub arch: String,
+    /// Machine type of the emulator.
+    pub machine: String,
+    /// Virtual CPUs.
+    pub cpus: u32,
+    /// Memory in bytes.
+    pub memory: u64,
+    /// Disks that the workloads use: name, controller and size in bytes.
+    pub disks: Vec<(String, String, u64)>,
+    /// How the processor is provided.
+    pub accel: Acceleration,
+    /// First line of the emulator's version.
+    pub emulator: Option<String>,
+    /// Added to the command line of every variant.
+    pub cmdline: Option<String>,
+}
+
+/// Whether the numbers are those of a processor or of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Acceleration {
+    /// Software emulation: times are not those of any hardware.
+    Tcg,
+    /// Hardware virtualisation.
+    Kvm,
+    /// Not known yet: the board was never started.
+    Unknown,
+}
+
+/// One cell on one board.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cell {
+    /// Its id in the plan.
+    pub id: String,
+    /// Short label for tables.
+    pub label: String,
+    /// The primary metric and then the exploratory ones.
+    pub metrics: Vec<CellMetric>,
+    /// Numbers of the detailed blocks, one a variant.
+    pub details: Vec<Detail>,
+}
+
+/// One metric of one cell.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CellMetric {
+    /// The metric.
+    pub metric: Metric,
+    /// What was measured, one a variant.
+    pub means: Vec<Mean>,
+    /// What follows, one a pair.
+    pub changes: Vec<Change>,
+}
+
+/// The value of one variant in one cell.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", content = "value", rename_all = "snake_case")]
+pub enum Mean {
+    /// Geometric mean over the visits, in the metric's own unit.
+    Value(f64),
+    /// No number, because the variant did not deliver: boot, crash, I/O error, build.
+    Failed,
+    /// No number, because nothing was measured.
+    Missing,
+}
+
+/// Numbers of one variant in one cell for the detailed report. IOPS are over visits (a visit is the median of its trials);
+/// the others are means over visits, geometric except for percentages.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Detail {
+    /// Visits that count.
+    pub visits: usize,
+    /// Trials that count.
+    pub trials: usize,
+    /// I/Os a second of the slowest visit.
+    pub min_iops: Option<f64>,
+    /// I/Os a second of the fastest visit.
+    pub max_iops: Option<f64>,
+    /// Geometric mean of I/Os a second.
+    pub mean_iops: Option<f64>,
+    /// Deviation between visits, percent of the mean.
+    pub spread_pct: Option<f64>,
+    /// fio's own user time, percent.
+    pub usr_pct: Option<f64>,
+    /// fio's own system time, percent.
+    pub sys_pct: Option<f64>,
+    /// Bytes a second.
+    pub bw: Option<f64>,
+    /// Board-wide CPU time an I/O, nanoseconds.
+    pub cpu_per_io: Option<f64>,
+    /// Mean completion latency, nanoseconds.
+    pub clat_mean: Option<f64>,
+    /// 99th percentile of completion latency, nanoseconds.
+    pub clat_p99: Option<f64>,
+}
+
+/// A candidate against a reference.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Change {
+    /// Relative change, percent; absent where there is none to show.
+    pub percent: Option<f64>,
+    /// 95 % interval of it, percent; absent where nothing is known of the noise.
+    pub interval: Option<(f64, f64)>,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why there is no verdict.
+    pub why: Option<String>,
+    /// Rounds that both variants have, where the comparison is by rounds.
+    pub rounds: Option<usize>,
+    /// Visits of candidate and reference that count.
+    pub visits: (usize, usize),
+    /// Whether the interval is that of ranks, because an outlier ruined the other.
+    pub robust: bool,
+    /// Undecided: about how many more rounds would decide; absent where noise must fall first.
+    pub more_rounds: Option<usize>,
+}
+
+/// The words of the glossary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Worse, and outside the margin.
+    Worse,
+    /// Better, and outside the margin.
+    Better,
+    /// Worse but for one chance in twenty of such claims.
+    LikelyWorse,
+    /// Better but for one chance in twenty of such claims.
+    LikelyBetter,
+    /// Within the margin.
+    Same,
+    /// The same by construction: equal image and command line.
+    Identical,
+    /// Neither shown to differ nor shown to be the same.
+    Undecided,
+    /// Nothing can be said, and the reason is told.
+    NoVerdict,
+}
+
+impl Verdict {
+    /// All, in the order in which a summary lists them.
+    pub const ALL: [Self; 8] = [
+        Self::Worse,
+        Self::LikelyWorse,
+        Self::Better,
+        Self::LikelyBetter,
+        Self::Same,
+        Self::Identical,
+        Self::Undecided,
+        Self::NoVerdict,
+    ];
+
+    /// The word of the glossary.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Worse => "worse",
+            Self::Better => "better",
+            Self::LikelyWorse => "likely worse",
+            Self::LikelyBetter => "likely better",
+            Self::Same => "same",
+            Self::Identical => "identical",
+            Self::Undecided => "undecided",
+            Self::NoVerdict => "no verdict",
+        }
+    }
+
+    /// The mark in tables.
+    pub fn mark(self) -> &'static str {
+        match self {
+            Self::Worse => "-",
+            Self::Better => "+",
+            Self::LikelyWorse => "(-)",
+            Self::LikelyBetter => "(+)",
+            Self::Same => "=",
+            Self::Identical => "==",
+            Self::Undecided => "?",
+            Self::NoVerdict => "!",
+        }
+    }
+}
+
+/// A change over all cells of a board.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Geomean {
+    /// Percent.
+    pub percent: f64,
+    /// 95 % interval, percent; absent with fewer rounds than it needs.
+    pub interval: Option<(f64, f64)>,
+    /// Cells in it.
+    pub cells: usize,
+    /// Rounds in it.
+    pub rounds: usize,
+}
+
+/// CPU cost on one board.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CpuPerIo {
+    /// Nanoseconds an I/O, one a variant; `None` for a variant without numbers.
+    pub values: Vec<Option<f64>>,
+    /// Cells in the mean.
+    pub cells: usize,
+}
+
+/// How the visits and trials of one variant on one board ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    /// Visits that ended, failed or are open.
+    pub visits: usize,
+    /// Visits that never came up, with the reasons and how often each was seen.
+    pub boot_failures: Vec<Seen>,
+    /// Visits that died under load.
+    pub crashes: Vec<Seen>,
+    /// Visits that were the lab's fault.
+    pub void_visits: Vec<Seen>,
+    /// Trials that were judged, warm-ups and void attempts left out.
+    pub trials: usize,
+    /// Trials with something to note; their numbers count.
+    pub noted: Vec<Seen>,
+    /// Trials that the variant failed.
+    pub failed: Vec<Seen>,
+    /// Attempts that were the lab's fault.
+    pub void: Vec<Seen>,
+    /// Trials with something to note, each once however many reasons it has.
+    pub noted_trials: usize,
+    /// Trials that failed, each once.
+    pub failed_trials: usize,
+    /// Void attempts, each once.
+    pub void_trials: usize,
+}
+
+/// A reason and how often it was seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Seen {
+    /// The rule that spoke.
+    pub rule: String,
+    /// Evidence: the first of its kind.
+    pub detail: String,
+    /// How often.
+    pub count: usize,
+}
+
+/// Two variants whose trials or visits do not end alike.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CountDifference {
+    /// `noted`, `failed`, `void`: trials; `failed visits`.
+    pub what: String,
+    /// Index of the pair.
+    pub pair: usize,
+    /// Hits and trials of the candidate.
+    pub candidate: (usize, usize),
+    /// Hits and trials of the reference.
+    pub reference: (usize, usize),
+    /// Fisher's p, two-sided.
+    pub p: f64,
+}
+
+/// A verdict that rests on noted trials.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Changed {
+    /// Index of the board.
+    pub board: usize,
+    /// Index of the cell.
+    pub cell: usize,
+    /// Index of the pair.
+    pub pair: usize,
+    /// The verdict that is reported.
+    pub with: Verdict,
+    /// The verdict without the noted trials.
+    pub without: Verdict,
+}
+
+/// How the numbers were made.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Method {
+    /// Rounds planned; the largest of all boards.
+    pub rounds: usize,
+    /// Seed of the order.
+    pub seed: u64,
+    /// Counted trials of each cell in a visit.
+    pub trials: u32,
+    /// Trials before them that do not count.
+    pub warmup: u32,
+    /// Run times asked for, milliseconds, each once.
+    pub runtimes_ms: Vec<u64>,
+    /// Pause before each trial, milliseconds.
+    pub cooldown_ms: u64,
+    /// fio versions that the boards told, each once.
+    pub fio_versions: Vec<String>,
+    /// The fio commands, one a workload or a part of it, without the program's name.
+    pub commands: Vec<Vec<String>>,
+    /// Compilers of the artifacts, each once.
+    pub compilers: Vec<String>,
+}

@@ -1,0 +1,283 @@
+//! The story of this crate's first half: a run becomes findings.
+
+use crate::command;
+use crate::differences;
+use crate::findings::{
+    Acceleration, Board, BoardFacts, Cell, CellMetric, Changed, Detail, Family, Findings, Mean, Meta, Method,
+    Progress, Tally,
+};
+use crate::tallies::{count_differences, failed_visits, tally};
+use crate::verdicts::{Judged, Trials, mean};
+use kab_model::{Accel, BoardRun, Boot, BuildState, DiskKind, Metric, Plan, PlannedBoard, Run, Sample, VisitState};
+
+/// Everything that a report prints about `run`. A run whose plan is not known yet gives findings without boards; an
+/// unfinished one says so in [`Findings::progress`].
+pub fn findings(run: &Run, meta: &Meta) -> Findings {
+    match &run.plan {
+        Some(plan) => Gathering::new(run, plan).findings(meta),
+        None => Findings::empty(meta),
+    }
+}
+
+/// What all boards share while findings are gathered.
+struct Gathering<'a> {
+    run: &'a Run,
+    plan: &'a Plan,
+    pairs: Vec<(usize, usize)>,
+    same: Vec<bool>,
+    primary: Judged,
+    exploratory: Vec<(Metric, Judged)>,
+    all: Vec<(Metric, Judged)>,
+}
+
+impl<'a> Gathering<'a> {
+    fn new(run: &'a Run, plan: &'a Plan) -> Self {
+        let index = |name| plan.variants.iter().position(|variant| &variant.name == name);
+        let pairs: Vec<(usize, usize)> = plan
+            .pairs
+            .iter()
+            .filter_map(|(candidate, reference)| Some((index(candidate)?, index(reference)?)))
+            .collect();
+        let same = identical(run, plan, &pairs);
+        let judged = |metric| Judged::new(run, plan, metric, Trials::Counted, &pairs, &same);
+        let mut asked = plan.report.metrics.clone();
+        asked.retain(|metric| *metric != plan.report.primary);
+        asked.dedup();
+        let primary = judged(plan.report.primary);
+        let exploratory = asked.into_iter().map(|metric| (metric, judged(metric))).collect();
+        let all = Metric::ALL.into_iter().map(|metric| (metric, judged(metric))).collect();
+        Self { run, plan, pairs, same, primary, exploratory, all }
+    }
+
+    fn findings(&self, meta: &Meta) -> Findings {
+        let plan = self.plan;
+        let family = |metric: Metric, judged: &Judged| Family {
+            metric,
+            margin: plan.report.margin(metric),
+            comparisons: judged.comparisons,
+        };
+        let boards: Vec<Board> = (0..plan.boards.len()).map(|board| self.board(board)).collect();
+        Findings {
+            meta: meta.clone(),
+            name: plan.name.clone(),
+            title: plan.title.clone(),
+            experiment_digest: plan.experiment_digest.clone(),
+            progress: progress(self.run, plan),
+            variants: differences::variants(self.run, plan),
+            baseline: plan.variants.iter().position(|variant| variant.name == plan.baseline).unwrap_or(0),
+            pairs: self.pairs.clone(),
+            primary: family(plan.report.primary, &self.primary),
+            exploratory: self.exploratory.iter().map(|(metric, judged)| family(*metric, judged)).collect(),
+            without_noted: self.without_noted(&boards),
+            boards,
+            method: method(self.run, plan),
+        }
+    }
+
+    fn board(&self, board: usize) -> Board {
+        let planned = &self.plan.boards[board];
+        let nothing = BoardRun::default();
+        let state = self.run.boards.get(&planned.spec.name).unwrap_or(&nothing);
+        let tallies: Vec<Tally> =
+            self.plan.variants.iter().map(|variant| tally(&state.visits, &variant.name)).collect();
+        let count = tallies.len();
+        let measured = self.primary.measured(board, count);
+        let cpu = &self.judged(Metric::CpuPerIo);
+        let variant = |name| self.plan.variants.iter().position(|variant| &variant.name == name);
+        Board {
+            name: planned.spec.name.0.clone(),
+            facts: board_facts(self.plan, planned, state),
+            cells: (0..self.plan.cells.len()).map(|cell| self.cell(board, cell, state, &tallies)).collect(),
+            geomean: self.pairs.iter().map(|pair| self.primary.geomean(board, *pair, &measured)).collect(),
+            cpu_per_io: cpu.over_cells(board, count, &measured),
+            count_differences: count_differences(&tallies, &self.pairs),
+            tallies,
+            given_up: state
+                .given_up
+                .iter()
+                .map(|(name, reason)| (name.as_ref().and_then(variant), reason.to_string()))
+                .collect(),
+        }
+    }
+
+    fn cell(&self, board: usize, cell: usize, state: &BoardRun, tallies: &[Tally]) -> Cell {
+        let planned = &self.plan.cells[cell];
+        let blame = |variant: usize| self.is_to_blame(variant, state, &planned.id, &tallies[variant]);
+        let metric = |metric: Metric, judged: &Judged| CellMetric {
+            metric,
+            means: (0..tallies.len())
+                .map(|variant| mean(judged.mean(board, cell, variant), blame(variant)))
+                .collect::<Vec<Mean>>(),
+            changes: judged.changes(board, cell).to_vec(),
+        };
+        let mut metrics = vec![metric(self.plan.report.primary, &self.primary)];
+        metrics.extend(self.exploratory.iter().map(|(name, judged)| metric(*name, judged)));
+        Cell {
+            id: planned.id.0.clone(),
+            label: planned.label.clone(),
+            metrics,
+            details: (0..tallies.len()).map(|variant| self.detail(board, cell, variant, state)).collect(),
+        }
+    }
+
+    /// Whether a missing number is the variant's doing.
+    fn is_to_blame(&self, variant: usize, state: &BoardRun, cell: &kab_model::CellId, tally: &Tally) -> bool {
+        let name = &self.plan.variants[variant].name;
+        let failed_trial = || {
+            let mut trials = state.visits.iter().filter(|v| &v.key.variant == name).flat_map(|v| &v.trials);
+            trials.any(|trial| {
+                &trial.key.cell == cell && matches!(trial.outcome, Some(kab_model::Outcome::Failed { .. }))
+            })
+        };
+        matches!(self.run.builds.get(name), Some(BuildState::Failed(_)))
+            || failed_visits(tally) > 0
+            || failed_trial()
+    }
+
+    fn detail(&self, board: usize, cell: usize, variant: usize, state: &BoardRun) -> Detail {
+        let id = &self.plan.cells[cell].id;
+        let name = &self.plan.variants[variant].name;
+        let visits: Vec<Vec<&Sample>> = state
+            .visits
+            .iter()
+            .filter(|visit| &visit.key.variant == name)
+            .map(|visit| visit.samples(id).collect::<Vec<_>>())
+            .filter(|samples| !samples.is_empty())
+            .collect();
+        let iops = self.judged(Metric::Iops).visits(board, cell, variant);
+        let geometric = |metric| self.judged(metric).mean(board, cell, variant).filter(|value| value.is_finite());
+        let share = |pick: fn(&Sample) -> f64| {
+            arithmetic(&visits.iter().filter_map(|visit| arithmetic(&visit.iter().map(|s| pick(s)).collect::<Vec<_>>())).collect::<Vec<_>>())
+        };
+        Detail {
+            visits: visits.len(),
+            trials: visits.iter().map(Vec::len).sum(),
+            min_iops: iops.iter().copied().reduce(f64::min),
+            max_iops: iops.iter().copied().reduce(f64::max),
+            mean_iops: geometric(Metric::Iops),
+            spread_pct: spread(&iops),
+            usr_pct: share(|sample| sample.usr_pct),
+            sys_pct: share(|sample| sample.sys_pct),
+            bw: geometric(Metric::Bw),
+            cpu_per_io: geometric(Metric::CpuPerIo),
+            clat_mean: geometric(Metric::ClatMean),
+            clat_p99: geometric(Metric::ClatP99),
+        }
+    }
+
+    fn judged(&self, metric: Metric) -> &Judged {
+        self.all
+            .iter()
+            .find_map(|(name, judged)| (*name == metric).then_some(judged))
+            .expect("all metrics are judged when the gathering begins")
+    }
+
+    /// Judges once more without the noted trials; nothing is excluded by it, the reader only learns what rests on them.
+    fn without_noted(&self, boards: &[Board]) -> Vec<Changed> {
+        if boards.iter().flat_map(|board| &board.tallies).all(|tally| tally.noted_trials == 0) {
+            return Vec::new();
+        }
+        let metric = self.plan.report.primary;
+        let without = Judged::new(self.run, self.plan, metric, Trials::WithoutNoted, &self.pairs, &self.same);
+        let mut changed = Vec::new();
+        for (board, found) in boards.iter().enumerate() {
+            for (cell, _) in found.cells.iter().enumerate() {
+                let verdicts = self.primary.changes(board, cell).iter().zip(without.changes(board, cell));
+                for (pair, (with, without)) in verdicts.enumerate() {
+                    if with.verdict != without.verdict {
+                        let (with, without) = (with.verdict, without.verdict);
+                        changed.push(Changed { board, cell, pair, with, without });
+                    }
+                }
+            }
+        }
+        changed
+    }
+}
+
+/// Pairs whose variants have the same image and the same command line.
+fn identical(run: &Run, plan: &Plan, pairs: &[(usize, usize)]) -> Vec<bool> {
+    let variants = differences::variants(run, plan);
+    let first = |index: usize| variants[index].same_as.unwrap_or(index);
+    pairs.iter().map(|(candidate, reference)| first(*candidate) == first(*reference)).collect()
+}
+
+fn progress(run: &Run, plan: &Plan) -> Progress {
+    Progress {
+        finished: run.finished,
+        done: run.visits().filter(|v| matches!(v.state, VisitState::Ended | VisitState::Failed(..))).count(),
+        planned: plan.boards.iter().flat_map(|board| &board.rounds).map(Vec::len).sum(),
+    }
+}
+
+fn board_facts(plan: &Plan, planned: &PlannedBoard, state: &BoardRun) -> BoardFacts {
+    let Boot::Qemu(qemu) = &planned.spec.boot;
+    let used = |name| plan.cells.iter().any(|cell| &cell.target == name);
+    let kind = |kind| match kind {
+        DiskKind::Ufs { mcq: true } => "UFS (MCQ)",
+        DiskKind::Ufs { mcq: false } => "UFS (no MCQ)",
+        DiskKind::Nvme => "NVMe",
+        DiskKind::Virtio => "virtio",
+    };
+    let accel = state.accel.as_ref().map_or(qemu.accel, |(accel, _, _)| *accel);
+    BoardFacts {
+        arch: planned.arch().kernel_name().to_owned(),
+        machine: qemu.machine.clone(),
+        cpus: qemu.cpus,
+        memory: qemu.memory,
+        disks: qemu
+            .disks
+            .iter()
+            .filter(|disk| used(&disk.name))
+            .map(|disk| (disk.name.0.clone(), kind(disk.kind).to_owned(), disk.size))
+            .collect(),
+        accel: match accel {
+            Accel::Tcg => Acceleration::Tcg,
+            Accel::Kvm => Acceleration::Kvm,
+            Accel::Auto => Acceleration::Unknown,
+        },
+        emulator: state.accel.as_ref().map(|(_, emulator, _)| emulator.clone()),
+        cmdline: qemu.cmdline.clone(),
+    }
+}
+
+fn method(run: &Run, plan: &Plan) -> Method {
+    let fio = run.visits().filter_map(|visit| visit.proof.as_ref()?.identity.fio.clone());
+    let compilers = plan.variants.iter().filter_map(|variant| run.artifact(&variant.name)).map(|a| a.compiler.clone());
+    Method {
+        rounds: plan.boards.iter().map(|board| board.rounds.len()).max().unwrap_or(0),
+        seed: plan.seed,
+        trials: plan.trials,
+        warmup: plan.warmup,
+        runtimes_ms: once(plan.cells.iter().filter_map(|cell| cell.planned_ms)),
+        cooldown_ms: plan.cooldown_ms,
+        fio_versions: once(fio),
+        commands: command::summarise(&plan.cells),
+        compilers: once(compilers),
+    }
+}
+
+/// Each value once, in the order of the first appearance.
+fn once<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen = Vec::new();
+    for value in values {
+        if !seen.contains(&value) {
+            seen.push(value);
+        }
+    }
+    seen
+}
+
+fn arithmetic(values: &[f64]) -> Option<f64> {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    mean.is_finite().then_some(mean)
+}
+
+/// Coefficient of variation in percent, from logarithms as everything else here.
+fn spread(values: &[f64]) -> Option<f64> {
+    let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+    let mean = arithmetic(&logs)?;
+    let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
+    let variance = squares / logs.len().checked_sub(1).filter(|df| *df > 0)? as f64;
+    Some(100.0 * variance.sqrt()).filter(|spread| spread.is_finite())
+}

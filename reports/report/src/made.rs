@@ -1,0 +1,159 @@
+//! How the numbers were made: what differs between variants, the schedule, the commands, the ids.
+
+use crate::findings::{Difference, Variant};
+use crate::quantity::{clip, counted, seconds};
+use crate::sections::Setting;
+use crate::view::Listed;
+
+/// Subjects of a series that are listed.
+const SUBJECTS: usize = 8;
+/// Files and configuration items that are named.
+const NAMED: usize = 3;
+/// Digits of a commit, as the kernel's `Fixes:` tags write it.
+const COMMIT: usize = 12;
+/// Digits of a digest in a short report.
+const DIGEST: usize = 16;
+
+/// What differs from the baseline or from the variant that a series went onto.
+pub(crate) fn differences(setting: &Setting) -> Vec<Listed> {
+    let mut listed = Vec::new();
+    for (at, variant) in setting.findings.variants.iter().enumerate() {
+        if !variant.patches.is_empty() {
+            listed.push(series(setting, variant));
+        }
+        if at == setting.findings.baseline {
+            continue;
+        }
+        let sentences: Vec<String> =
+            variant.differences.iter().map(|difference| sentence(setting, variant, difference)).collect();
+        let from = setting.letter(setting.findings.baseline);
+        let text = match (sentences.is_empty(), variant.patches.is_empty()) {
+            (true, true) => format!("{from}->{}: no difference in source, configuration or command line", variant.letter),
+            (true, false) => continue,
+            _ => format!("{from}->{}: {}", variant.letter, sentences.join("; ")),
+        };
+        listed.push(Listed { text, items: Vec::new() });
+    }
+    listed
+}
+
+fn series(setting: &Setting, variant: &Variant) -> Listed {
+    let base = match variant.on_top_of {
+        Some(base) => setting.letter(base).to_owned(),
+        None => clip(&setting.plain(&variant.reference), 40),
+    };
+    let mut items: Vec<String> =
+        variant.patches.iter().take(SUBJECTS).map(|subject| clip(&setting.plain(subject), 100)).collect();
+    if variant.patches.len() > SUBJECTS {
+        items.push(format!("and {} more", variant.patches.len() - SUBJECTS));
+    }
+    Listed { text: format!("{} = {base} plus", variant.letter), items }
+}
+
+fn sentence(setting: &Setting, variant: &Variant, difference: &Difference) -> String {
+    let plain = |text: &str| clip(&setting.plain(text), 60);
+    let or_none = |text: &str| if text.is_empty() { "none".to_owned() } else { plain(text) };
+    match difference {
+        Difference::Files { count, more: true, .. } => format!("{count} files or more"),
+        // Far from the baseline the list of files says nothing; what a series changes is in its subjects.
+        Difference::Files { count, .. } if variant.on_top_of.is_some_and(|base| base != setting.findings.baseline) => {
+            counted(*count, "file")
+        }
+        Difference::Files { files, count, .. } => some_of(files.iter().map(|file| plain(file)).collect(), *count, "files"),
+        Difference::Config { items } => {
+            format!("config {}", some_of(items.iter().map(|item| plain(item)).collect(), items.len(), "items"))
+        }
+        Difference::FinalConfig => "final .config differs".to_owned(),
+        Difference::Cmdline { from, to } => format!("cmdline {} -> {}", or_none(from), or_none(to)),
+        Difference::Compiler { from, to } => format!("compiler {} -> {}", plain(from), plain(to)),
+        Difference::Repository { from, to } => format!("repository {} -> {}", plain(from), plain(to)),
+    }
+}
+
+/// All names while they are few, else the first ones and the count.
+fn some_of(names: Vec<String>, count: usize, what: &str) -> String {
+    if count <= NAMED {
+        return names.join(", ");
+    }
+    let first: Vec<String> = names.into_iter().take(NAMED - 1).collect();
+    format!("{count} {what}, such as {}", first.join(", "))
+}
+
+/// Schedule, kernels and compilers.
+pub(crate) fn method(setting: &Setting) -> Vec<String> {
+    let method = &setting.findings.method;
+    if setting.findings.variants.is_empty() {
+        return Vec::new();
+    }
+    let times: Vec<String> = method.runtimes_ms.iter().map(|ms| seconds(*ms)).collect();
+    let each = if times.is_empty() {
+        format!("{} of each test", counted(method.trials as usize, "trial"))
+    } else {
+        format!("{} x {} of each test", method.trials, times.join(" or "))
+    };
+    let mut schedule = vec![
+        format!("{}, random order (seed {}), reboot each", counted(method.rounds, "round"), method.seed),
+        each,
+    ];
+    if method.warmup > 0 {
+        schedule.push(format!("{} before", counted(method.warmup as usize, "warm-up")));
+    }
+    if method.cooldown_ms > 0 {
+        schedule.push(format!("pause {}", seconds(method.cooldown_ms)));
+    }
+    let mut lines = vec![schedule.join(", "), kernels(setting)];
+    if let [compiler] = method.compilers.as_slice() {
+        lines.push(format!("Built with {}", clip(&setting.plain(compiler), 60)));
+    }
+    lines
+}
+
+/// `Kernels: A 6.15.0 0ff41df1cb26, B 6.16.0 038d61fd6422`.
+fn kernels(setting: &Setting) -> String {
+    let kernels: Vec<String> = setting
+        .findings
+        .variants
+        .iter()
+        .map(|variant| {
+            let release = variant.release.as_deref().map(|release| format!(" {}", clip(&setting.plain(release), 40)));
+            let commit: String = variant.commit.chars().take(COMMIT).collect();
+            format!("{}{} {commit}", variant.letter, release.unwrap_or_default())
+        })
+        .collect();
+    format!("Kernels: {}", kernels.join(", "))
+}
+
+/// The command lines; the version of fio stands for the program where all boards agree.
+pub(crate) fn commands(setting: &Setting) -> Vec<String> {
+    let method = &setting.findings.method;
+    let program = match method.fio_versions.as_slice() {
+        [] => "fio".to_owned(),
+        versions => setting.plain(&versions.join(" and ")),
+    };
+    method.commands.iter().map(|words| format!("{program} {}", setting.plain(&words.join(" ")))).collect()
+}
+
+/// Versions, ids and digests; digests are whole in a full report.
+pub(crate) fn provenance(setting: &Setting, full: bool) -> Vec<String> {
+    let meta = &setting.findings.meta;
+    let digest = |text: &str| {
+        let (algorithm, digits) = text.split_once(':').unwrap_or(("blake3", text));
+        let shown: String = digits.chars().take(if full { digits.len() } else { DIGEST }).collect();
+        format!("{algorithm}:{shown}")
+    };
+    let mut lines: Vec<String> = Vec::new();
+    if !meta.host.is_empty() {
+        let facts: Vec<String> = meta.host.iter().map(|fact| setting.plain(&format!("{} {}", fact.name, fact.value))).collect();
+        lines.push(format!("Host: {}", facts.join(", ")));
+    }
+    lines.push(format!(
+        "kab {} run {}, data {}",
+        setting.plain(&meta.kab_version),
+        setting.plain(&meta.run_id),
+        digest(&setting.plain(&meta.data_digest))
+    ));
+    if full {
+        lines.push(format!("experiment {}, {}", setting.plain(&setting.findings.name), digest(&setting.findings.experiment_digest)));
+    }
+    lines
+}

@@ -1,0 +1,157 @@
+//! View to text: the templates and the few filters that they may use. Filters set text; they know nothing of its meaning.
+
+use crate::findings::Findings;
+use crate::sections;
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use minijinja::{AutoEscape, Environment, UndefinedBehavior};
+use thiserror::Error;
+
+/// Columns that a mail may have.
+const WIDTH: usize = 72;
+
+/// What a report shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// All numbers of every cell, and the other metrics.
+    pub full: bool,
+    /// Whether names and subjects keep letters beyond ASCII; a mail to a list is safer without.
+    pub unicode: bool,
+}
+
+/// A report that could not be rendered.
+#[derive(Debug, Error)]
+pub enum RenderError {
+    /// A template does not fit the view; a fault of this program, never of a run.
+    #[error("template {name} failed")]
+    Template {
+        /// Which.
+        name: &'static str,
+        /// What minijinja says.
+        #[source]
+        source: minijinja::Error,
+    },
+}
+
+/// The report as plain text: ASCII unless `options` say otherwise, at most 72 columns, no tabs, no trailing blanks.
+///
+/// # Errors
+/// When a template is broken.
+pub fn text(findings: &Findings, options: Options) -> Result<String, RenderError> {
+    let rendered = render("text.j2", include_str!("../templates/text.j2"), findings, options, Some(WIDTH))?;
+    Ok(tidy(&rendered))
+}
+
+/// The report as GitHub-flavoured Markdown; tables are not wrapped.
+///
+/// # Errors
+/// As [`text`].
+pub fn markdown(findings: &Findings, options: Options) -> Result<String, RenderError> {
+    let rendered = render("markdown.j2", include_str!("../templates/markdown.j2"), findings, options, None)?;
+    Ok(tidy(&rendered))
+}
+
+fn render(
+    name: &'static str,
+    source: &'static str,
+    findings: &Findings,
+    options: Options,
+    width: Option<usize>,
+) -> Result<String, RenderError> {
+    let failed = |source| RenderError::Template { name, source };
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().map_err(failed)?;
+    environment.set_syntax(syntax);
+    environment.set_auto_escape_callback(|_| AutoEscape::None);
+    environment.add_filter("wrap", |text: String, hang: usize| wrap(&text, WIDTH, hang));
+    environment.add_filter("left", |text: String, width: usize| format!("{text:<width$}"));
+    environment.add_filter("right", |text: String, width: usize| format!("{text:>width$}"));
+    environment.add_filter("md", |text: String| escape(&text));
+    environment.add_template(name, source).map_err(failed)?;
+    let template = environment.get_template(name).map_err(failed)?;
+    template.render(Serde(sections::view(findings, options, width))).map_err(failed)
+}
+
+/// Words in lines of at most `width`; lines after the first stand `hang` further in. A word longer than a line is broken,
+/// because no line may be longer.
+fn wrap(text: &str, width: usize, hang: usize) -> String {
+    let indent = text.len() - text.trim_start().len();
+    let mut lines = Vec::new();
+    let mut line = " ".repeat(indent);
+    let mut room = width - indent;
+    let mut empty = true;
+    for word in text.split_whitespace() {
+        let mut rest: Vec<char> = word.chars().collect();
+        while rest.len() + usize::from(!empty) > room {
+            if empty {
+                line.extend(rest.drain(..room));
+            }
+            lines.push(std::mem::replace(&mut line, " ".repeat(indent + hang)));
+            room = width - indent - hang;
+            empty = true;
+        }
+        if !empty {
+            line.push(' ');
+        }
+        room -= rest.len() + usize::from(!empty);
+        line.extend(rest);
+        empty = false;
+    }
+    lines.push(line);
+    lines.join("\n")
+}
+
+/// Characters that Markdown would read as marks.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if "\\`*_{}[]<>#|~".contains(c) {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
+}
+
+/// No trailing blanks, no more than one empty line together, one line end at the end.
+fn tidy(text: &str) -> String {
+    let mut tidied = String::with_capacity(text.len());
+    let mut empty = true;
+    for line in text.lines().map(str::trim_end) {
+        if !(line.is_empty() && empty) {
+            tidied.push_str(line);
+            tidied.push('\n');
+        }
+        empty = line.is_empty();
+    }
+    tidied.truncate(tidied.trim_end().len());
+    tidied.push('\n');
+    tidied
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_end_at_words_and_hang() {
+        assert_eq!(wrap("one two three four", 9, 2), "one two\n  three\n  four");
+        assert_eq!(wrap("  in two three", 9, 0), "  in two\n  three");
+    }
+
+    #[test]
+    fn a_word_longer_than_a_line_is_broken() {
+        assert_eq!(wrap("abcdefghijkl x", 5, 1), "abcde\n fghi\n jkl x");
+    }
+
+    #[test]
+    fn tidy_text_has_no_blanks_at_the_end() {
+        assert_eq!(tidy("\n\na  \n\n\n b\n\n"), "a\n\n b\n");
+    }
+
+    #[test]
+    fn markdown_marks_are_escaped() {
+        assert_eq!(escape("a|b_<c>"), "a\\|b\\_\\<c\\>");
+    }
+}

@@ -1,0 +1,248 @@
+//! From the trials of a run to verdicts: rows for kab-stats, its answers in the words of the glossary.
+
+use crate::findings::{Change, CpuPerIo, Geomean, Mean, Verdict};
+use crate::quantity::letter;
+use crate::tallies::INTERRUPTED;
+use kab_model::{CellId, Metric, Outcome, Plan, Run, TrialState, Visit, VisitState};
+use kab_stats::cell::{Gate, MIN_VISITS, Method};
+use kab_stats::{Better, CellInput, CellRule, CellVerdict, NoVerdict, Pair, Row, Scale, ShownBy, Units, judge};
+
+/// Margin for a specification that kab-stats refuses; the experiment's parser lets none through.
+const FALLBACK_MARGIN: f64 = 0.02;
+
+/// Relative width of fio's percentile buckets, as a logarithm: 64 to an octave, the widest counts.
+const PERCENTILE_STEP: f64 = 0.015_504;
+
+/// Which trials enter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trials {
+    /// All that count.
+    Counted,
+    /// Only those with nothing to note: for the question whether a verdict rests on the others.
+    WithoutNoted,
+}
+
+/// One metric over all boards and cells, judged as one family.
+pub(crate) struct Judged {
+    /// `[board][cell]`.
+    inputs: Vec<Vec<CellInput>>,
+    units: Vec<Vec<Units>>,
+    /// `[board][cell][pair]`.
+    changes: Vec<Vec<Vec<Change>>>,
+    /// Comparisons with a p-value.
+    pub(crate) comparisons: usize,
+}
+
+impl Judged {
+    /// Judges `metric`. `same` tells the pairs that are identical by construction; they are no part of the family.
+    pub(crate) fn new(run: &Run, plan: &Plan, metric: Metric, trials: Trials, pairs: &[(usize, usize)], same: &[bool]) -> Self {
+        let inputs: Vec<Vec<CellInput>> = plan
+            .boards
+            .iter()
+            .map(|board| {
+                let visits = run.boards.get(&board.spec.name).map_or(&[][..], |board| &board.visits);
+                plan.cells.iter().map(|cell| input(plan, visits, &cell.id, metric, trials)).collect()
+            })
+            .collect();
+        let units = inputs.iter().map(|board| board.iter().map(Units::of_cell).collect()).collect();
+        let flat: Vec<CellInput> = inputs.iter().flatten().cloned().collect();
+        let mut judged = Self { inputs, units, changes: Vec::new(), comparisons: 0 };
+        judged.changes = vec![vec![Vec::new(); plan.cells.len()]; plan.boards.len()];
+        let mut verdicts: Vec<Option<CellVerdict>> = vec![None; flat.len() * pairs.len()];
+        for identical in [false, true] {
+            let chosen: Vec<usize> = (0..pairs.len()).filter(|pair| same[*pair] == identical).collect();
+            let stats: Vec<Pair> = chosen.iter().map(|pair| Pair::from(pairs[*pair])).collect();
+            for (at, verdict) in judge(&flat, &stats).into_iter().enumerate() {
+                if !identical {
+                    judged.comparisons = verdict.evidence.family;
+                }
+                verdicts[verdict.cell * pairs.len() + chosen[at % chosen.len()]] = Some(verdict);
+            }
+        }
+        for (at, verdict) in verdicts.into_iter().enumerate() {
+            let (cell, pair) = (at / pairs.len(), at % pairs.len());
+            let Some(verdict) = verdict else { continue };
+            let row = &mut judged.changes[cell / plan.cells.len()][cell % plan.cells.len()];
+            row.push(change(&verdict, same[pair]));
+        }
+        judged
+    }
+
+    /// The changes of a cell, one a pair.
+    pub(crate) fn changes(&self, board: usize, cell: usize) -> &[Change] {
+        &self.changes[board][cell]
+    }
+
+    /// Geometric mean over the visits of a variant.
+    pub(crate) fn mean(&self, board: usize, cell: usize, variant: usize) -> Option<f64> {
+        average(&self.units[board][cell].values(variant)).map(f64::exp)
+    }
+
+    /// The visits of a variant, each as one value in the metric's own unit.
+    pub(crate) fn visits(&self, board: usize, cell: usize, variant: usize) -> Vec<f64> {
+        self.units[board][cell].values(variant).iter().map(|value| value.exp()).collect()
+    }
+
+    /// Geometric mean of the change over the cells of a board that all of `variants` have.
+    pub(crate) fn geomean(&self, board: usize, pair: (usize, usize), variants: &[usize]) -> Option<Geomean> {
+        let cells = self.common(board, variants);
+        if cells.len() < 2 || !variants.contains(&pair.0) || !variants.contains(&pair.1) {
+            return None;
+        }
+        let inputs: Vec<CellInput> = cells.iter().map(|cell| self.inputs[board][*cell].clone()).collect();
+        let percent = |log: f64| Scale::Log.to_percent(log);
+        if let Some(summary) = kab_stats::geomean(&inputs, Pair::from(pair)) {
+            return Some(Geomean {
+                percent: percent(summary.estimate),
+                interval: Some((percent(summary.interval.low), percent(summary.interval.high))),
+                cells: summary.cells.len(),
+                rounds: summary.rounds,
+            });
+        }
+        // Too few rounds for an interval: the number alone follows from the means in the table.
+        let logs = |variant| {
+            let means = cells.iter().map(|cell| average(&self.units[board][*cell].values(variant)));
+            means.collect::<Option<Vec<f64>>>().and_then(|means| average(&means))
+        };
+        let change = logs(pair.0)? - logs(pair.1)?;
+        Some(Geomean { percent: percent(change), interval: None, cells: cells.len(), rounds: 0 })
+    }
+
+    /// Geometric mean over the cells that all of `variants` have, one for each of `count` variants.
+    pub(crate) fn over_cells(&self, board: usize, count: usize, variants: &[usize]) -> Option<CpuPerIo> {
+        let cells = self.common(board, variants);
+        if cells.is_empty() || variants.is_empty() {
+            return None;
+        }
+        let value = |variant: usize| {
+            let means: Option<Vec<f64>> =
+                cells.iter().map(|cell| average(&self.units[board][*cell].values(variant))).collect();
+            average(&means?).map(f64::exp)
+        };
+        Some(CpuPerIo { values: (0..count).map(value).collect(), cells: cells.len() })
+    }
+
+    /// Variants with at least one visit in at least one cell of the board.
+    pub(crate) fn measured(&self, board: usize, count: usize) -> Vec<usize> {
+        (0..count).filter(|v| self.units[board].iter().any(|units| !units.of(*v).is_empty())).collect()
+    }
+
+    fn common(&self, board: usize, variants: &[usize]) -> Vec<usize> {
+        kab_stats::geomean::common_cells(&self.inputs[board], variants)
+    }
+}
+
+/// A number where there is one, else whether the variant is to blame.
+pub(crate) fn mean(value: Option<f64>, failed: bool) -> Mean {
+    match (value, failed) {
+        (Some(value), _) if value.is_finite() => Mean::Value(value),
+        (_, true) => Mean::Failed,
+        (_, false) => Mean::Missing,
+    }
+}
+
+fn input(plan: &Plan, visits: &[Visit], cell: &CellId, metric: Metric, trials: Trials) -> CellInput {
+    let mut rows = Vec::new();
+    for visit in visits {
+        let Some(variant) = plan.variants.iter().position(|variant| variant.name == visit.key.variant) else {
+            continue;
+        };
+        let void_visit = match &visit.state {
+            VisitState::Void(reason) if reason.rule == INTERRUPTED => continue,
+            VisitState::Void(_) => true,
+            _ => false,
+        };
+        for trial in visit.trials.iter().filter(|trial| &trial.key.cell == cell && !trial.key.warmup) {
+            let Some((value, void)) = reading(trial, metric, trials, void_visit) else { continue };
+            let key = &visit.key;
+            rows.push(Row { variant, round: Some(key.round), visit: key.visit, seq: Some(key.visit), value, void });
+        }
+    }
+    CellInput { rule: rule(plan, metric), rows }
+}
+
+/// The value of a trial and whether it is void; nothing for trials that failed, are open, or lack the metric.
+fn reading(trial: &TrialState, metric: Metric, trials: Trials, void_visit: bool) -> Option<(f64, bool)> {
+    match trial.outcome.as_ref()? {
+        Outcome::Void { .. } => Some((0.0, true)),
+        _ if void_visit => Some((0.0, true)),
+        Outcome::Noted { .. } if trials == Trials::WithoutNoted => None,
+        _ => trial.sample.as_ref().and_then(|sample| sample.metric(metric)).map(|value| (value, false)),
+    }
+}
+
+fn rule(plan: &Plan, metric: Metric) -> CellRule {
+    let better = if metric.higher_is_better() { Better::Higher } else { Better::Lower };
+    let step = if metric == Metric::ClatP99 { PERCENTILE_STEP } else { 0.0 };
+    CellRule::new(Scale::Log, better, plan.report.margin(metric), step)
+        .or_else(|_| CellRule::new(Scale::Log, better, FALLBACK_MARGIN, step))
+        .expect("the fallback margin and the step are in range")
+}
+
+fn change(judged: &CellVerdict, identical: bool) -> Change {
+    let evidence = &judged.evidence;
+    let percent = |log: f64| Some(Scale::Log.to_percent(log)).filter(|percent| percent.is_finite());
+    let shown = evidence.shown;
+    let paired = evidence.method() == Some(Method::BlockT);
+    let verdict = if identical { Verdict::Identical } else { word(judged.verdict) };
+    let robust = shown.is_some_and(|shown| shown.by == ShownBy::HodgesLehmann);
+    let partial = paired && (evidence.rounds != evidence.visits.0 || evidence.rounds != evidence.visits.1);
+    Change {
+        percent: shown.map(|shown| shown.estimate).or(evidence.estimate).and_then(percent),
+        interval: shown.and_then(|shown| percent(shown.interval.low).zip(percent(shown.interval.high))),
+        verdict,
+        why: (verdict == Verdict::NoVerdict).then(|| why(judged)).flatten(),
+        rounds: partial.then_some(evidence.rounds),
+        visits: evidence.visits,
+        robust,
+        more_rounds: match evidence.more_blocks {
+            Some(kab_stats::MoreBlocks::About(more)) => Some(more),
+            _ => None,
+        },
+    }
+}
+
+fn word(verdict: kab_stats::Verdict) -> Verdict {
+    match verdict {
+        kab_stats::Verdict::Better => Verdict::Better,
+        kab_stats::Verdict::Worse => Verdict::Worse,
+        kab_stats::Verdict::LikelyBetter => Verdict::LikelyBetter,
+        kab_stats::Verdict::LikelyWorse => Verdict::LikelyWorse,
+        kab_stats::Verdict::Same => Verdict::Same,
+        kab_stats::Verdict::Undecided => Verdict::Undecided,
+        kab_stats::Verdict::NoVerdict(_) => Verdict::NoVerdict,
+        kab_stats::Verdict::Identical => Verdict::Identical,
+    }
+}
+
+/// The reason of a verdict that is none, for a footnote.
+fn why(judged: &CellVerdict) -> Option<String> {
+    let kab_stats::Verdict::NoVerdict(reason) = judged.verdict else { return None };
+    let (candidate, reference) = (letter(judged.pair.candidate), letter(judged.pair.reference));
+    let evidence = &judged.evidence;
+    Some(match reason {
+        NoVerdict::Undefined => "all values of each are equal, and the boots are too few for ranks".to_owned(),
+        NoVerdict::Gate(Gate::Missing { variant }) => format!("no number of {}", letter(variant)),
+        NoVerdict::Gate(Gate::BadValue(bad)) => {
+            format!("{} has a trial with the value {:.0}", letter(bad.variant), bad.value)
+        }
+        NoVerdict::Gate(Gate::TooFewVisits) => format!(
+            "boots: {candidate} {}, {reference} {}; the noise between boots is unknown below {MIN_VISITS}",
+            evidence.visits.0, evidence.visits.1
+        ),
+        NoVerdict::Gate(Gate::TooManyVoid) => format!(
+            "void trials: {candidate} {} of {}, {reference} {} of {}; at most 20% may be",
+            evidence.void.candidate.hits,
+            evidence.void.candidate.of,
+            evidence.void.reference.hits,
+            evidence.void.reference.of
+        ),
+        NoVerdict::Gate(Gate::Order) => {
+            format!("{candidate} and {reference} did not alternate: drift would look like a change")
+        }
+    })
+}
+
+fn average(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
