@@ -205,6 +205,15 @@ mod tests {
     }
 
     #[test]
+    fn changes_below_the_margin_are_left_alone() {
+        let mut series = noise(60, 7).iter().map(|v| v * 0.1).collect::<Vec<f64>>();
+        series[30..].iter_mut().for_each(|v| *v += 0.01);
+        assert!(changes(&series, &ScanRule::default(), 1).is_empty());
+        let strict = ScanRule { margin: 0.005, ..ScanRule::default() };
+        assert_eq!(changes(&series, &strict, 1).len(), 1);
+    }
+
+    #[test]
     fn short_series_say_nothing() {
         assert_eq!(rank_cusum(&[1.0, 2.0, 3.0], 3), None);
         assert!(changes(&noise(11, 1), &ScanRule::default(), 1).is_empty());

@@ -149,6 +149,24 @@ mod tests {
     }
 
     #[test]
+    fn noisy_trials_need_five_deviations() {
+        let rule = CellRule::new(Scale::Linear, Better::Higher, 0.1, 0.0).unwrap();
+        let flagged = |far: f64| {
+            let rows = [-1.0, 1.0, -1.0, 1.0, 0.0, -1.0, 1.0, far].map(|value| Row {
+                variant: 0,
+                round: None,
+                visit: 0,
+                seq: None,
+                value,
+                void: false,
+            });
+            outliers(&CellInput { rule, rows: rows.to_vec() })[&0].high
+        };
+        // The median is 0.5, the deviations from it are half 0.5 and half more: their median is 1, the limit 7.413.
+        assert_eq!((flagged(7.8), flagged(8.0)), (0, 1));
+    }
+
+    #[test]
     fn two_modes_are_told_from_one() {
         let two = [1.0, 1.01, 0.99, 1.0, 1.02, 0.9, 0.91, 0.89];
         let modes_of_two = modes(&two).unwrap();
