@@ -39,7 +39,7 @@ const VARIANT: MapSpec = MapSpec {
         Key::optional(
             "config",
             CONFIG,
-            "A list that starts with a make target replaces `kernel.config`; any other is added to it.",
+            "A list that starts with a target such as defconfig replaces `kernel.config`; any other is added to it.",
         ),
         Key::optional(
             "toolchain",
@@ -144,10 +144,8 @@ fn variant(
         decoder.error(entry.span, format!("the variant `{}` has no repository", entry.key)).hint =
             Some("write `repo:` here, or under `kernel:` for all variants".into());
     }
-    let config = match own_config.first() {
-        Some(ConfigItem::Base(_)) => own_config,
-        _ => [defaults.config.as_slice(), &own_config].concat(),
-    };
+    let config =
+        if is_whole(&own_config) { own_config } else { [defaults.config.as_slice(), &own_config].concat() };
     Some(Variant {
         name: VariantName(entry.key.clone()),
         kernel: KernelSpec {
@@ -163,10 +161,16 @@ fn variant(
 
 /// Options alone configure nothing: `defconfig` comes first where no make target does.
 fn with_base(mut config: Vec<ConfigItem>) -> Vec<ConfigItem> {
-    if !matches!(config.first(), Some(ConfigItem::Base(_))) {
+    if !is_whole(&config) {
         config.insert(0, ConfigItem::Base("defconfig".into()));
     }
     config
+}
+
+/// Whether a list stands on its own: it starts with a target that writes a whole configuration. Targets such as
+/// `kvm_guest.config` add to one that is there.
+fn is_whole(config: &[ConfigItem]) -> bool {
+    matches!(config.first(), Some(ConfigItem::Base(target)) if !target.ends_with(".config"))
 }
 
 fn toolchain(decoder: &mut Decoder<'_>, fields: &Fields<'_>) -> Option<Toolchain> {

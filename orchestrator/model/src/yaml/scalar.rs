@@ -104,7 +104,7 @@ impl TextRule {
             Self::GitWord if text.contains(char::is_whitespace) => {
                 Err(Problem { message: "contains a blank".into(), hint: None })
             }
-            Self::GitWord if text.starts_with('-') => Err(Problem {
+            Self::GitWord | Self::Repository if text.starts_with('-') => Err(Problem {
                 message: "starts with `-`, which git would take for an option".into(),
                 hint: None,
             }),
