@@ -1,1 +1,15 @@
-//! Concrete board drivers.
+//! Concrete board drivers, one folder each, and what they share.
+//!
+//! Virtual boards ([`QemuBoard`]) boot an image on QEMU with an [`initramfs`] made of this host's own programs; every
+//! board is talked to over [`Ssh`].
+
+mod host;
+pub mod initramfs;
+mod keys;
+mod qemu;
+mod ssh;
+
+pub use host::HostTools;
+pub use keys::{BoardKeys, KeysError};
+pub use qemu::{CmdlineError, QemuBoard, check_cmdline, disk_identity};
+pub use ssh::{Ssh, SshError, SshTarget};

@@ -93,6 +93,11 @@ impl Archive {
         self.entries.contains_key(path.trim_start_matches('/'))
     }
 
+    /// The paths of all entries, sorted, without a leading slash.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().map(String::as_str)
+    }
+
     /// The archive, uncompressed.
     pub fn to_bytes(&self) -> Vec<u8> {
         let size: usize = self.entries.iter().map(|(path, entry)| path.len() + entry.bytes.len() + 120).sum();
