@@ -1,0 +1,53 @@
+# kab: `make demo` runs the main job, `make test` the tests; both install what they need (Debian, Ubuntu; apt).
+
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+
+HOST := x86_64-unknown-linux-gnu
+AGENT := target/agents/kab-agent-x86_64
+SOURCE := $(HOME)/.cache/kab/linux-source
+export KAB_AGENTS := $(CURDIR)/target/agents
+
+.PHONY: all build agent packages source demo test test-fast test-qemu test-long lint clean
+
+all: build
+
+build: agent
+	cargo build --release --locked -p kab
+
+# Static, so that it runs on any board: the C library is linked in.
+agent:
+	CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS='-C target-feature=+crt-static' \
+		cargo build --locked -p kab-agent --profile agent --target $(HOST)
+	mkdir -p $(dir $(AGENT))
+	cp --remove-destination target/$(HOST)/agent/kab-agent $(AGENT)
+
+packages:
+	bash labs/demo/packages.sh
+
+source: packages
+	bash labs/demo/linux-source.sh "$(SOURCE)"
+
+demo: packages build source
+	target/release/kab run labs/demo/ufs-threaded-irq.yaml --lab labs/demo/lab.yaml
+
+test: packages source agent test-fast test-qemu
+
+# cargo-nextest where present, else cargo test; either way everything that boots a board runs serially, at the end.
+test-fast:
+	@if command -v cargo-nextest >/dev/null; then cargo nextest run --locked --workspace --profile fast; \
+	else cargo test --locked --workspace -- --skip qemu_; fi
+
+test-qemu:
+	@if command -v cargo-nextest >/dev/null; then cargo nextest run --locked -p kab --profile qemu; \
+	else cargo test --locked -p kab -- qemu_ --test-threads=1 --nocapture; fi
+
+test-long: packages source agent
+	KAB_TEST_KILLS=20 $(MAKE) test-fast test-qemu
+
+lint:
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+
+clean:
+	cargo clean

@@ -1,0 +1,56 @@
+//! What may be typed.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Does this patch make the machine faster or slower, on my boards, and how sure are we?
+#[derive(Parser, Debug)]
+#[command(
+    name = "kab",
+    version,
+    max_term_width = 100,
+    after_help = "Examples:\n  kab check ufs.yaml lab.yaml\n  kab run ufs.yaml --lab lab.yaml\n  kab report last --full\n\n\
+                  Exit codes: 0 done; 1 done, and what was asked to fail on was found; 2 usage or file;\n\
+                  3 the lab kept the plan from being finished; 4 a build failed; 130 interrupted."
+)]
+pub(crate) struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+
+    /// Folder of the runs [default: $XDG_DATA_HOME/kab/runs].
+    #[arg(long, global = true, env = "KAB_STORE", value_name = "DIR")]
+    pub(crate) store: Option<PathBuf>,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    Check(crate::commands::check::Check),
+    Schema(crate::commands::schema::Schema),
+    Plan(crate::commands::plan::PlanCommand),
+    Build(crate::commands::build::Build),
+    Run(crate::commands::run::RunCommand),
+    Report(crate::commands::report::ReportCommand),
+    Runs(crate::commands::runs::Runs),
+}
+
+/// The two files that make a run.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct Files {
+    /// The experiment.
+    #[arg(value_name = "EXPERIMENT")]
+    pub(crate) experiment: PathBuf,
+
+    /// The lab [default: lab.yaml beside the experiment].
+    #[arg(long, env = "KAB_LAB", value_name = "LAB")]
+    pub(crate) lab: Option<PathBuf>,
+}
+
+/// Text or machine-readable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For the mailing list: at most 72 columns, ASCII.
+    Text,
+    /// For GitHub and GitLab.
+    Markdown,
+}

@@ -1,0 +1,132 @@
+//! `kab plan`: what would be done, without doing it.
+
+use crate::args::Files;
+use crate::builder::{chain, kernels};
+use crate::exit::{Exit, Failure, lab};
+use crate::input::{self, Input};
+use crate::places::Places;
+use crate::progress::{Lines, spoken};
+use crate::{interrupt, resolve};
+use clap::Args;
+use kab_kernels::Kernels;
+use kab_model::{Plan, PlannedVariant};
+use kab_plan::estimate;
+use std::fmt::Write;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// Show what would be done: variants as commits, cells, order, time
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  kab plan ufs.yaml --lab lab.yaml")]
+pub(crate) struct PlanCommand {
+    #[command(flatten)]
+    files: Files,
+}
+
+/// A boot of an emulated board on a slow host.
+const BOOT: Duration = Duration::from_secs(12);
+
+pub(crate) fn plan(command: &PlanCommand, places: &Places) -> Result<Exit, Failure> {
+    let input = input::load(&command.files, places)?;
+    interrupt::block_on(|cancel| show(input, places, cancel))
+}
+
+async fn show(input: Input, places: &Places, cancel: CancellationToken) -> Result<Exit, Failure> {
+    let lines = Lines::new();
+    let kernels = kernels(places);
+    // Only the order within the rounds depends on the seed, and a run without one chooses its own.
+    let seed = input.experiment.schedule.seed;
+    let plan = resolve::plan(&input, &kernels, seed.unwrap_or_default(), &lines, &cancel).await?;
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "{}{}",
+        plan.name,
+        plan.title.as_ref().map_or_else(String::new, |title| format!(": {title}"))
+    );
+    for variant in &plan.variants {
+        explain_variant(&mut out, &plan, variant, &kernels, &cancel).await?;
+    }
+    explain_work(&mut out, &plan, seed.is_some());
+    drop(lines);
+    crate::print_out(&out)?;
+    Ok(Exit::Done)
+}
+
+async fn explain_variant(
+    out: &mut String,
+    plan: &Plan,
+    variant: &PlannedVariant,
+    kernels: &Kernels,
+    cancel: &CancellationToken,
+) -> Result<(), Failure> {
+    let mark = if variant.name == plan.baseline { " (baseline)" } else { "" };
+    let _ = writeln!(out, "\nvariant {:?}{mark}", variant.name.0);
+    let describe = variant.describe.as_ref().map_or_else(String::new, |text| format!(" ({text})"));
+    let _ = writeln!(out, "  {} of {} -> {}{describe}", variant.reference, variant.repo, variant.base_commit);
+    if let Some(series) = &variant.series {
+        let _ = writeln!(
+            out,
+            "  series {}, {} patches -> {}",
+            series.source,
+            series.subjects.len(),
+            variant.commit
+        );
+        for subject in &series.subjects {
+            let _ = writeln!(out, "    {subject}");
+        }
+    }
+    if !variant.changed_files.is_empty() {
+        let _ = writeln!(
+            out,
+            "  differs from the baseline in {} files: {}",
+            variant.changed_files.len(),
+            some(&variant.changed_files)
+        );
+    }
+    let Some(board) = plan.boards.first() else { return Ok(()) };
+    let state = match kernels.cached(variant, board.arch(), cancel).await {
+        Ok(Some(artifact)) => format!("built: {}", artifact.release),
+        Ok(None) => "to be built".to_owned(),
+        Err(error) if error.is_cancelled() => return Err(lab(error)),
+        Err(error) => format!("cannot be built here: {}", chain(&error)),
+    };
+    let _ = writeln!(out, "  {} kernel {state}", board.arch().kernel_name());
+    Ok(())
+}
+
+fn some(files: &[String]) -> String {
+    let shown = files.iter().take(5).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if files.len() > 5 { format!("{shown}, ...") } else { shown }
+}
+
+fn explain_work(out: &mut String, plan: &Plan, seeded: bool) {
+    let _ =
+        writeln!(out, "\ncells, {} trials each in every visit after {} warm-ups:", plan.trials, plan.warmup);
+    for cell in &plan.cells {
+        let time =
+            cell.planned_ms.map_or_else(|| "until done".to_owned(), |ms| spoken(Duration::from_millis(ms)));
+        let writes = if cell.writes { "WRITES" } else { "reads" };
+        let _ = writeln!(out, "  {}: {time}, {writes} {}", cell.id, cell.target);
+    }
+    for board in &plan.boards {
+        let order = if seeded { format!("seed {}", plan.seed) } else { "seed chosen by each run".to_owned() };
+        let _ =
+            writeln!(out, "board {}: {} rounds, random order ({order})", board.spec.name, board.rounds.len());
+        if seeded {
+            for (number, round) in board.rounds.iter().enumerate() {
+                let names: Vec<&str> = round.iter().map(|name| name.0.as_str()).collect();
+                let _ = writeln!(out, "  round {}: {}", number + 1, names.join(", "));
+            }
+        }
+    }
+    let cost = estimate(plan, BOOT);
+    let _ = writeln!(
+        out,
+        "{} visits (a boot each), {} trials, {} of them writing; about {} without builds",
+        cost.visits,
+        cost.trials,
+        cost.writing_trials,
+        spoken(cost.total)
+    );
+}

@@ -1,0 +1,172 @@
+//! `kab run`: the main job.
+
+use crate::args::{Files, Format};
+use crate::builder::{KernelBuilder, kernels};
+use crate::commands::report;
+use crate::exit::{Exit, Failure, lab};
+use crate::input::{self, Input};
+use crate::places::Places;
+use crate::progress::{Lines, RunObserver, all_built};
+use crate::{interrupt, resolve};
+use clap::Args;
+use kab_board::Board;
+use kab_drivers::{HostTools, QemuBoard};
+use kab_engine::{Engine, EngineError, Parts};
+use kab_lifeline::Lifeline;
+use kab_link::AgentBinary;
+use kab_model::{BoardName, Boot, Event, Plan, Run, VisitState};
+use kab_store::{RunLog, Store};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// Build, boot, measure and report; run again to go on after an interruption
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  kab run ufs.yaml\n  kab run ufs.yaml --lab ~/lab.yaml\n  kab run ufs.yaml --new    \
+                        does not go on with an unfinished run\n\n\
+                        The report goes to standard output, progress to standard error."
+)]
+pub(crate) struct RunCommand {
+    #[command(flatten)]
+    files: Files,
+    /// Begin a new run even where an unfinished one of the same experiment and lab exists.
+    #[arg(long)]
+    new: bool,
+    /// Print the report with a block of numbers for every cell.
+    #[arg(long)]
+    full: bool,
+}
+
+pub(crate) fn run(command: &RunCommand, places: &Places) -> Result<Exit, Failure> {
+    let input = input::load(&command.files, places)?;
+    let agent = read_agent()?;
+    interrupt::block_on(|cancel| carry_out(command, places, input, agent, cancel))
+}
+
+async fn carry_out(
+    command: &RunCommand,
+    places: &Places,
+    input: Input,
+    agent: AgentBinary,
+    cancel: CancellationToken,
+) -> Result<Exit, Failure> {
+    let lines = Lines::new();
+    let log = open_log(command, places, &input, &lines, &cancel).await?;
+    let folder = log.reader().folder().to_owned();
+    let plan = log.run().plan.clone().ok_or_else(|| Failure::new(Exit::Lab, "the run has no plan"))?;
+    let parts = Parts {
+        boards: boards(&plan, places, &folder),
+        builder: Box::new(KernelBuilder::new(kernels(places), cancel.clone())),
+        observer: Box::new(RunObserver::new(Arc::clone(&lines), plan)),
+        host_lease: places.host_lease(),
+        work: folder.join("work"),
+        agent,
+        log,
+    };
+    let engine = Engine::new(parts, cancel).map_err(lab)?;
+    let ended = engine.run().await;
+    lines.clear();
+    drop(lines);
+    match ended {
+        Ok(run) => conclude(command, &folder, &run),
+        Err(EngineError::Cancelled) => Err(Failure::new(
+            Exit::Interrupted,
+            format!("interrupted; what was measured is in {}; the same command goes on", folder.display()),
+        )),
+        Err(error) => Err(lab(error)),
+    }
+}
+
+/// The unfinished run of these files, or a new one with its plan as first event.
+async fn open_log(
+    command: &RunCommand,
+    places: &Places,
+    input: &Input,
+    lines: &Lines,
+    cancel: &CancellationToken,
+) -> Result<RunLog, Failure> {
+    let store = Store::new(&places.runs);
+    let unfinished = store.unfinished(&input.experiment_digest, &input.lab_digest).map_err(lab)?;
+    if let Some(reader) = unfinished.filter(|_| !command.new) {
+        let log = RunLog::open(reader.folder()).map_err(lab)?;
+        let done = log.run().visits().filter(|visit| matches!(visit.state, VisitState::Ended)).count();
+        if log.run().plan.is_some() {
+            lines.say(&format!("going on with run {}: {done} visits are complete", reader.header().id));
+            return Ok(log);
+        }
+    }
+    let seed = input.experiment.schedule.seed.unwrap_or_else(random_seed);
+    let plan = resolve::plan(input, &kernels(places), seed, lines, cancel).await?;
+    let files: [(&str, &[u8]); 2] =
+        [("experiment.yaml", &input.experiment_bytes), ("lab.yaml", &input.lab_bytes)];
+    let mut log = store
+        .create(
+            &input.experiment.name,
+            &input.experiment_digest,
+            &input.lab_digest,
+            env!("CARGO_PKG_VERSION"),
+            &files,
+        )
+        .map_err(lab)?;
+    log.append(Event::Planned { plan: Box::new(plan) }).map_err(lab)?;
+    lines.say(&format!("run {} in {}", log.reader().header().id, log.reader().folder().display()));
+    Ok(log)
+}
+
+/// A seed that nobody chose; it is stored in the plan.
+fn random_seed() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    std::collections::hash_map::RandomState::new().build_hasher().finish()
+}
+
+fn boards(plan: &Plan, places: &Places, folder: &Path) -> BTreeMap<BoardName, Box<dyn Board>> {
+    let host = HostTools {
+        lifeline: Lifeline::this_program(),
+        cache_dir: places.cache.clone(),
+        work_dir: folder.join("work"),
+        search: HostTools::usual_search(),
+    };
+    let board = |spec: &kab_model::BoardSpec| -> Box<dyn Board> {
+        match &spec.boot {
+            Boot::Qemu(_) => Box::new(QemuBoard::new(spec, &host)),
+        }
+    };
+    plan.boards.iter().map(|planned| (planned.spec.name.clone(), board(&planned.spec))).collect()
+}
+
+fn read_agent() -> Result<AgentBinary, Failure> {
+    let path = Places::agents().join("kab-agent-x86_64");
+    let bytes = std::fs::read(&path).map_err(|error| {
+        let message = format!(
+            "cannot read the agent {}: {error}; `make agent` builds it, KAB_AGENTS names its folder",
+            path.display()
+        );
+        Failure::new(Exit::Usage, message)
+    })?;
+    Ok(AgentBinary::new(bytes))
+}
+
+/// Prints the report and says where everything lies.
+fn conclude(command: &RunCommand, folder: &Path, run: &Run) -> Result<Exit, Failure> {
+    let reader = kab_store::RunReader::open(folder).map_err(lab)?;
+    let options = kab_report::Options { full: command.full, unicode: false };
+    crate::print_out(&report::render(&reader, Format::Text, options)?)?;
+    let id = &reader.header().id;
+    anstream::eprintln!("run {id} in {}; kab report {id} --full, kab runs show {id}", folder.display());
+    Ok(exit(run))
+}
+
+/// A build that failed outranks a lab that kept the plan from being finished.
+fn exit(run: &Run) -> Exit {
+    let kept = run
+        .boards
+        .values()
+        .any(|board| board.given_up.iter().any(|(_, reason)| reason.rule != "failed-boots"));
+    match (all_built(run), kept) {
+        (false, _) => Exit::Build,
+        (true, true) => Exit::Lab,
+        (true, false) => Exit::Done,
+    }
+}

@@ -1,0 +1,281 @@
+//! `kab runs`: what was measured, where it lies, and whether it is still what it was.
+
+use crate::exit::{Exit, Failure, lab, usage};
+use crate::places::Places;
+use clap::{Args, Subcommand};
+use kab_engine::judge_again;
+use kab_model::{BuildState, Run, TrialKey, TrialState, Visit, VisitState};
+use kab_store::{RunReader, Store};
+use std::fmt::Write;
+
+/// List, show and verify runs
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  kab runs list\n  kab runs show last\n  kab runs show 7f3a9c --trial 12\n  kab runs verify last"
+)]
+pub(crate) struct Runs {
+    #[command(subcommand)]
+    command: RunsCommand,
+}
+
+#[derive(Subcommand, Debug)]
+enum RunsCommand {
+    /// All runs, newest first
+    List,
+    /// One run: builds, visits, trials, and where fio's own bytes lie
+    Show {
+        /// First digits of the run's id, or `last`.
+        run: String,
+        /// Print this trial (its number in the list) with the bytes that fio wrote.
+        #[arg(long, value_name = "N")]
+        trial: Option<usize>,
+    },
+    /// Compute every number again from the stored bytes and compare
+    Verify {
+        /// First digits of the run's id, or `last`.
+        run: String,
+    },
+}
+
+pub(crate) fn runs(command: &Runs, places: &Places) -> Result<Exit, Failure> {
+    let store = Store::new(&places.runs);
+    match &command.command {
+        RunsCommand::List => list(&store),
+        RunsCommand::Show { run, trial } => {
+            let reader = store.find(run).map_err(usage)?;
+            match trial {
+                None => show(&reader),
+                Some(number) => show_trial(&reader, *number),
+            }
+        }
+        RunsCommand::Verify { run } => verify(&store.find(run).map_err(usage)?),
+    }
+}
+
+fn list(store: &Store) -> Result<Exit, Failure> {
+    let mut out = String::new();
+    for reader in store.list().map_err(lab)? {
+        let run = reader.run().map_err(lab)?;
+        let header = reader.header();
+        let planned: usize =
+            run.plan.iter().flat_map(|plan| &plan.boards).flat_map(|board| &board.rounds).map(Vec::len).sum();
+        let done = run.visits().filter(|visit| matches!(visit.state, VisitState::Ended)).count();
+        let state = if run.finished { "finished" } else { "unfinished" };
+        let _ = writeln!(
+            out,
+            "{}  {}  {state:<10}  {done}/{planned} visits  {}",
+            header.id,
+            local_time(header.created_ms),
+            header.name
+        );
+    }
+    if out.is_empty() {
+        let _ = writeln!(out, "no runs in {}", store.folder().display());
+    }
+    crate::print_out(&out)?;
+    Ok(Exit::Done)
+}
+
+fn local_time(ms: i64) -> String {
+    jiff::Timestamp::from_millisecond(ms).map_or_else(
+        |_| "unknown time".to_owned(),
+        |time| time.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string(),
+    )
+}
+
+fn show(reader: &RunReader) -> Result<Exit, Failure> {
+    let run = reader.run().map_err(lab)?;
+    let header = reader.header();
+    let mut out = String::new();
+    let _ = writeln!(out, "run {} of {}, begun {}", header.id, header.name, local_time(header.created_ms));
+    let _ = writeln!(out, "folder {}", reader.folder().display());
+    let _ = writeln!(out, "data blake3:{}", reader.data_digest().map_err(lab)?);
+    show_builds(&mut out, &run);
+    let mut number = 0;
+    for (name, board) in &run.boards {
+        let _ = writeln!(out, "\nboard {name}");
+        if let Some((accel, emulator, reason)) = &board.accel {
+            let _ = writeln!(out, "  accelerator {accel:?}: {reason}; {emulator}");
+        }
+        for visit in &board.visits {
+            show_visit(&mut out, visit, &mut number);
+        }
+        for (whom, reason) in &board.given_up {
+            let whom = whom.as_ref().map_or("all variants", |variant| &variant.0);
+            let _ = writeln!(out, "  gave up {whom}: {reason}");
+        }
+    }
+    let _ = writeln!(out, "\nfio's own bytes of a trial: kab runs show {} --trial N", header.id);
+    crate::print_out(&out)?;
+    Ok(Exit::Done)
+}
+
+fn show_builds(out: &mut String, run: &Run) {
+    for (variant, build) in &run.builds {
+        let _ = match build {
+            BuildState::Built(artifact) => writeln!(
+                out,
+                "variant {variant}: {} build-id {} artifact {}{}",
+                artifact.release,
+                artifact.build_id,
+                &artifact.key[..12.min(artifact.key.len())],
+                if artifact.cached { " (cached)" } else { "" }
+            ),
+            BuildState::Failed(error) => writeln!(out, "variant {variant}: build failed: {error}"),
+        };
+    }
+}
+
+fn show_visit(out: &mut String, visit: &Visit, number: &mut usize) {
+    let state = match &visit.state {
+        VisitState::Open => "open".to_owned(),
+        VisitState::Ended => "complete".to_owned(),
+        VisitState::Failed(class, reason) => {
+            format!("failed ({class:?}) {}", first_line(&reason.to_string()))
+        }
+        VisitState::Void(reason) => format!("void {}", first_line(&reason.to_string())),
+    };
+    let _ = writeln!(
+        out,
+        "  visit {} round {} {}: {state}",
+        visit.key.visit,
+        visit.key.round + 1,
+        visit.key.variant
+    );
+    if let Some(console) = &visit.console {
+        let _ = writeln!(out, "      console blob {console}");
+    }
+    for trial in &visit.trials {
+        let _ = writeln!(out, "    {number:>4} {}", trial_line(trial));
+        *number += 1;
+    }
+}
+
+fn trial_line(trial: &TrialState) -> String {
+    let kind = if trial.key.warmup { "warm-up" } else { "trial" };
+    let word = trial.outcome.as_ref().map_or("in flight", |outcome| outcome.word());
+    let reasons: Vec<String> = trial
+        .outcome
+        .iter()
+        .flat_map(|outcome| outcome.reasons())
+        .map(|reason| first_line(&reason.to_string()))
+        .collect();
+    let numbers = trial
+        .sample
+        .as_ref()
+        .map_or_else(String::new, |sample| format!("{:.1} IOPS, {} I/Os", sample.iops, sample.total_ios));
+    let blob = trial.record.as_ref().map_or("", |record| record.output.0.get(..12).unwrap_or_default());
+    format!(
+        "{:<24} {kind:<7} {} {word:<9} {numbers}  {blob} {}",
+        trial.key.cell.0,
+        trial.key.index + 1,
+        reasons.join("; ")
+    )
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+fn trials(run: &Run) -> impl Iterator<Item = (&Visit, &TrialState)> {
+    run.visits().flat_map(|visit| visit.trials.iter().map(move |trial| (visit, trial)))
+}
+
+fn show_trial(reader: &RunReader, number: usize) -> Result<Exit, Failure> {
+    let run = reader.run().map_err(lab)?;
+    let Some((_, trial)) = trials(&run).nth(number) else {
+        let count = trials(&run).count();
+        return Err(Failure::new(
+            Exit::Usage,
+            format!("this run has trials 0 to {}", count.saturating_sub(1)),
+        ));
+    };
+    let mut out = format!("{}\n{}\n", trial.key, trial_line(trial));
+    let Some(record) = &trial.record else {
+        out.push_str("in flight when kab ended: nothing was stored\n");
+        crate::print_out(&out)?;
+        return Ok(Exit::Done);
+    };
+    let _ =
+        writeln!(out, "argv {}\nexit {:?} after {} ms", record.argv.join(" "), record.exit, record.wall_ms);
+    if let Some((before, after)) = &record.proc_stat {
+        let _ = writeln!(out, "/proc/stat before {before}\n/proc/stat after  {after}");
+    }
+    let blobs = [
+        ("kernel log", &record.kernel_log),
+        ("stderr", &record.stderr),
+        ("stdout", &record.stdout),
+        ("output", &record.output),
+    ];
+    for (what, id) in blobs {
+        let bytes = reader.blob(id).map_err(lab)?;
+        let _ = writeln!(out, "--- {what}, {} bytes, blob {id}", bytes.len());
+        out.push_str(&printable(&bytes));
+    }
+    crate::print_out(&out)?;
+    Ok(Exit::Done)
+}
+
+/// What a board sent never reaches a terminal as control characters.
+fn printable(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes)
+        .chars()
+        .flat_map(|c| {
+            if c == '\n' || c == '\t' || !c.is_control() { vec![c] } else { c.escape_default().collect() }
+        })
+        .collect()
+}
+
+fn verify(reader: &RunReader) -> Result<Exit, Failure> {
+    let run = reader.run().map_err(lab)?;
+    let (mut ended, mut counted, mut problems) = (0_usize, 0_usize, Vec::new());
+    let mut seen: Vec<&TrialKey> = Vec::new();
+    for (visit, trial) in trials(&run) {
+        if seen.contains(&&trial.key) {
+            problems.push(format!("{}: recorded twice", trial.key));
+        }
+        seen.push(&trial.key);
+        let Some(record) = &trial.record else { continue };
+        ended += 1;
+        if visit.counted().any(|(counted, _)| counted.key == trial.key) {
+            counted += 1;
+        }
+        match judge_again(record, reader) {
+            Err(error) => problems.push(format!("{}: {error}", trial.key)),
+            Ok((outcome, sample)) => {
+                if Some(&outcome) != trial.outcome.as_ref() {
+                    problems.push(format!(
+                        "{}: the log says {:?}, the bytes say {outcome:?}",
+                        trial.key, trial.outcome
+                    ));
+                }
+                if sample != trial.sample {
+                    problems.push(format!(
+                        "{}: the log says {:?}, the bytes say {sample:?}",
+                        trial.key, trial.sample
+                    ));
+                }
+            }
+        }
+    }
+    for visit in run.visits() {
+        if let Some(console) = &visit.console
+            && let Err(error) = reader.blob(console)
+        {
+            problems.push(format!("{}: {error}", visit.key));
+        }
+    }
+    let mut out = String::new();
+    for problem in &problems {
+        let _ = writeln!(out, "{problem}");
+    }
+    let word = if problems.is_empty() { "all as stored" } else { "NOT as stored" };
+    let _ = writeln!(
+        out,
+        "run {}: {ended} trials computed again from fio's bytes, {counted} count, {} problems: {word}",
+        reader.header().id,
+        problems.len()
+    );
+    crate::print_out(&out)?;
+    Ok(if problems.is_empty() { Exit::Done } else { Exit::Found })
+}

@@ -1,0 +1,63 @@
+//! Where kab keeps what it keeps. Only the command line reads home and environment.
+
+use crate::exit::{Exit, Failure};
+use std::env;
+use std::path::{Path, PathBuf};
+
+/// Folders of this user.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    /// The user's home, for `~/` in files.
+    pub(crate) home: PathBuf,
+    /// Mirrors, build folders, artifacts, initramfs: can be deleted at any time.
+    pub(crate) cache: PathBuf,
+    /// Runs: never deleted by kab.
+    pub(crate) runs: PathBuf,
+    /// Locks.
+    pub(crate) state: PathBuf,
+}
+
+impl Places {
+    /// From `--store`, then the XDG variables, then home.
+    pub(crate) fn find(store: Option<&Path>) -> Result<Self, Failure> {
+        let home = env::var_os("HOME")
+            .map(PathBuf::from)
+            .filter(|home| home.is_absolute())
+            .ok_or_else(|| Failure::new(Exit::Usage, "HOME is not set to an absolute path"))?;
+        let folder = |variable: &str, default: &str| {
+            env::var_os(variable)
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute())
+                .unwrap_or_else(|| home.join(default))
+                .join("kab")
+        };
+        let runs = match store {
+            Some(store) => std::path::absolute(store).map_err(|error| {
+                Failure::new(Exit::Usage, format!("cannot use --store {}: {error}", store.display()))
+            })?,
+            None => folder("XDG_DATA_HOME", ".local/share").join("runs"),
+        };
+        Ok(Self {
+            cache: folder("XDG_CACHE_HOME", ".cache"),
+            state: folder("XDG_STATE_HOME", ".local/state"),
+            runs,
+            home,
+        })
+    }
+
+    /// The lease on this host's capacity, one for all users of the machine where possible: measuring is exclusive.
+    pub(crate) fn host_lease(&self) -> PathBuf {
+        self.state.join("host.lock")
+    }
+
+    /// Folder with the agents that are pushed to boards: `KAB_AGENTS`, or beside the program.
+    pub(crate) fn agents() -> PathBuf {
+        match env::var_os("KAB_AGENTS") {
+            Some(folder) => PathBuf::from(folder),
+            None => env::current_exe()
+                .ok()
+                .and_then(|program| program.parent().map(Path::to_owned))
+                .unwrap_or_default(),
+        }
+    }
+}
