@@ -1,0 +1,318 @@
+//! From a pinned variant to an artifact: out of the cache, or built with as little work as the last build left.
+
+use crate::cache::{Cache, CacheError, Entry, check_space};
+use crate::compile::{Log, Make, MakeError, arguments, image};
+use crate::config::{ConfigError, Request};
+use crate::elf::{BuildIdError, build_id};
+use crate::git::GitError;
+use crate::kernels::Kernels;
+use crate::lock::{Lock, LockError};
+use crate::mirror::base_ref;
+use crate::output::{LastBuild, Output};
+use crate::progress::{Progress, Report};
+use crate::tools::{Compiler, ToolError, Tools};
+use crate::tree::SourceTree;
+use kab_model::{Arch, Artifact, PlannedVariant};
+use std::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// Changed files from which nearly everything is built again.
+const NEARLY_ALL: usize = 500;
+
+/// Why there is no artifact.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// Something is not installed.
+    #[error(transparent)]
+    Tools(#[from] ToolError),
+    /// The configuration cannot be made as asked for.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The build failed.
+    #[error(transparent)]
+    Make(#[from] MakeError),
+    /// The result has no build-id, by which a booted kernel is recognised.
+    #[error("the kernel cannot be identified")]
+    BuildId(#[from] BuildIdError),
+    /// The cache is full or cannot be used.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    /// The source tree is locked.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// git failed in kab's own mirror.
+    #[error("the mirror of kernel sources cannot be used")]
+    Mirror(#[from] GitError),
+    /// The mirror was removed since the variant was resolved, and the series is needed to make its commit again.
+    #[error("the cache no longer has commit {commit}: resolve the experiment again")]
+    SourceGone {
+        /// The commit.
+        commit: String,
+    },
+}
+
+impl BuildError {
+    /// Whether the caller's own cancellation was the reason.
+    pub fn is_cancelled(&self) -> bool {
+        match self {
+            Self::Tools(source) => source.is_cancelled(),
+            Self::Config(ConfigError::Make(source)) | Self::Make(source) => source.is_cancelled(),
+            Self::Mirror(source) => source.is_cancelled(),
+            Self::Lock(LockError::Cancelled { .. }) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether the output folder may hold files that are half written.
+    fn is_torn(&self) -> bool {
+        match self {
+            Self::Config(ConfigError::Make(source)) | Self::Make(source) => source.is_torn(),
+            _ => false,
+        }
+    }
+}
+
+/// Everything that decides what a build yields.
+struct Inputs {
+    request: Request,
+    compiler: Compiler,
+    arguments: Vec<String>,
+    /// Without the source: names the output folder.
+    recipe: String,
+    /// With it: names the artifact.
+    key: String,
+}
+
+impl Kernels {
+    /// The artifact of a variant if the cache has it. Builds nothing.
+    pub async fn cached(
+        &self,
+        variant: &PlannedVariant,
+        arch: Arch,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Artifact>, BuildError> {
+        let inputs = self.inputs(variant, arch, cancel).await?;
+        Ok(Cache::new(self.cache()).find(&inputs.key)?)
+    }
+
+    /// The artifact of a variant, built unless the cache has it. Builds of one cache run one after another.
+    pub async fn build(
+        &self,
+        variant: &PlannedVariant,
+        arch: Arch,
+        report: Report<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Artifact, BuildError> {
+        let inputs = self.inputs(variant, arch, cancel).await?;
+        let cache = Cache::new(self.cache());
+        if let Some(artifact) = cache.find(&inputs.key)? {
+            return Ok(artifact);
+        }
+        self.ensure_source(variant, report, cancel).await?;
+        let wait = |holder| report(Progress::Waiting { holder });
+        let purpose = format!("building {}", variant.name);
+        let _lock = Lock::take(&self.cache().join("tree.lock"), &purpose, cancel, &wait).await?;
+        // Whoever held the lock may have built the same.
+        if let Some(artifact) = cache.find(&inputs.key)? {
+            return Ok(artifact);
+        }
+        self.build_now(variant, arch, &inputs, report, cancel).await
+    }
+
+    /// Builds; the caller holds the lock of the source tree.
+    async fn build_now(
+        &self,
+        variant: &PlannedVariant,
+        arch: Arch,
+        inputs: &Inputs,
+        report: Report<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Artifact, BuildError> {
+        let started = Instant::now();
+        let outputs = self.cache().join("out");
+        std::fs::create_dir_all(&outputs).map_err(CacheError::at(&outputs))?;
+        let output = Output::new(&outputs, &inputs.recipe);
+        let fraction = if output.is_new() { 1 } else { 4 };
+        check_space(self.cache(), self.settings().free_space / fraction)?;
+
+        report(Progress::CheckingOut);
+        let source = SourceTree::new(self.mirror(), self.cache());
+        source.checkout(&variant.tree, cancel).await?;
+
+        let tools = self.tools();
+        let make = Make {
+            tools: &tools,
+            source: source.folder(),
+            output: output.folder(),
+            arguments: &inputs.arguments,
+            jobs: self.settings().jobs,
+            log: self.new_log(variant, &inputs.key)?,
+        };
+        output.begin().map_err(CacheError::at(output.folder()))?;
+        let made = self.make(variant, arch, inputs, &make, &output, report, cancel).await;
+        if !made.as_ref().is_err_and(BuildError::is_torn) {
+            output.end().map_err(CacheError::at(output.folder()))?;
+        }
+        made?;
+        self.publish(variant, arch, inputs, &make, started)
+    }
+
+    /// Configures and compiles.
+    #[allow(clippy::too_many_arguments)] // One step of `build_now`, apart for what has to follow whatever it yields.
+    async fn make(
+        &self,
+        variant: &PlannedVariant,
+        arch: Arch,
+        inputs: &Inputs,
+        make: &Make<'_>,
+        output: &Output,
+        report: Report<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<(), BuildError> {
+        report(Progress::Configuring);
+        let config = inputs.request.apply(make, cancel).await?;
+        make.tools.check_headers(&config, &variant.toolchain, cancel).await?;
+        let full = self.full_steps(variant, output, cancel).await?;
+        let estimate = full.flatten();
+        let log = make.log.path().to_owned();
+        let mut done = 0;
+        let mut on_step = |steps| {
+            done = steps;
+            report(Progress::Compiling { steps, estimate, log: log.clone() });
+        };
+        report(Progress::Compiling { steps: 0, estimate, log: log.clone() });
+        make.run(image(arch).0, cancel, &mut on_step).await?;
+        let full_steps = match full {
+            Some(_) => done,
+            None => output.last().map_or(done, |last| last.full_steps),
+        };
+        let last = LastBuild { tree: variant.tree.clone(), full_steps };
+        output.remember(&last).map_err(CacheError::at(output.folder()))?;
+        Ok(())
+    }
+
+    /// `Some` if this build has nearly everything to do: with the steps that this took last time, if that is known.
+    async fn full_steps(
+        &self,
+        variant: &PlannedVariant,
+        output: &Output,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Option<usize>>, BuildError> {
+        let Some(last) = output.last() else { return Ok(Some(None)) };
+        let changed = self.mirror().changed_files(&last.tree, &variant.tree, NEARLY_ALL, cancel).await;
+        match changed {
+            Ok(files) if files.len() < NEARLY_ALL => Ok(None),
+            Err(error) if error.is_cancelled() => Err(error.into()),
+            // A tree that the mirror no longer has says nothing: it was another one.
+            _ => Ok(Some(Some(last.full_steps))),
+        }
+    }
+
+    fn publish(
+        &self,
+        variant: &PlannedVariant,
+        arch: Arch,
+        inputs: &Inputs,
+        make: &Make<'_>,
+        started: Instant,
+    ) -> Result<Artifact, BuildError> {
+        let output = make.output();
+        let release_file = output.join("include/config/kernel.release");
+        let release = std::fs::read_to_string(&release_file).map_err(CacheError::at(&release_file))?;
+        let artifact = Artifact {
+            key: inputs.key.clone(),
+            arch,
+            build_id: build_id(&output.join("vmlinux"))?,
+            tree: variant.tree.clone(),
+            compiler: inputs.compiler.version.clone(),
+            release: release.trim().to_owned(),
+            cached: false,
+            build_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            // Filled in by the cache.
+            image: Default::default(),
+            image_digest: String::new(),
+            config: Default::default(),
+            config_digest: String::new(),
+            log: Default::default(),
+        };
+        let (image, config) = (output.join(image(arch).1), output.join(".config"));
+        let scratch = self.fresh_folder("build").map_err(CacheError::at(self.cache()))?;
+        let entry = Entry { image: &image, config: &config, log: make.log.path(), artifact };
+        let artifact = Cache::new(self.cache()).publish(entry, scratch.path())?;
+        std::fs::remove_file(make.log.path()).map_err(CacheError::at(make.log.path()))?;
+        Ok(artifact)
+    }
+
+    async fn inputs(
+        &self,
+        variant: &PlannedVariant,
+        arch: Arch,
+        cancel: &CancellationToken,
+    ) -> Result<Inputs, BuildError> {
+        let request = Request::read(&variant.config)?;
+        let compiler = self.tools().compiler(&variant.toolchain, cancel).await?;
+        let arguments = arguments(arch, &variant.toolchain);
+        let config = request.canonical();
+        let parts =
+            [config.as_str(), &compiler.version, &compiler.linker, &arguments.join("\n"), image(arch).0];
+        let recipe = format!("{}-{}", arch.kernel_name(), &digest(&parts)[..16]);
+        let key = digest(&[&variant.tree, parts[0], parts[1], parts[2], parts[3], parts[4]]);
+        Ok(Inputs { request, compiler, arguments, recipe, key })
+    }
+
+    /// Makes sure that the mirror has the variant's tree; a base without series can be fetched again.
+    async fn ensure_source(
+        &self,
+        variant: &PlannedVariant,
+        report: Report<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<(), BuildError> {
+        let gone = || BuildError::SourceGone { commit: variant.commit.clone() };
+        let mirror = self.mirror();
+        let cache = self.cache();
+        std::fs::create_dir_all(cache).map_err(CacheError::at(cache))?;
+        let wait = |holder| report(Progress::Waiting { holder });
+        let purpose = format!("reading {}", variant.reference);
+        let _lock = Lock::take(&cache.join("mirror.lock"), &purpose, cancel, &wait).await?;
+        mirror.ensure(cancel).await?;
+        if mirror.commit_of(&base_ref(&variant.base_commit), cancel).await?.is_none() {
+            if variant.commit != variant.base_commit {
+                return Err(gone());
+            }
+            mirror.fetch(&variant.repo, &variant.base_commit, report, cancel).await?;
+        }
+        match mirror.tree_of(&variant.commit, cancel).await {
+            Ok(tree) if tree == variant.tree => Ok(()),
+            Err(error) if error.is_cancelled() => Err(error.into()),
+            _ => Err(gone()),
+        }
+    }
+
+    fn new_log(&self, variant: &PlannedVariant, key: &str) -> Result<Log, CacheError> {
+        let folder = self.cache().join("logs");
+        std::fs::create_dir_all(&folder).map_err(CacheError::at(&folder))?;
+        let path = folder.join(format!("{}-{}.log", file_name(&variant.name.to_string()), &key[..12]));
+        Log::create(path.clone()).map_err(CacheError::at(&path))
+    }
+
+    fn tools(&self) -> Tools {
+        let settings = self.settings();
+        Tools { lifeline: settings.lifeline.clone(), search_path: settings.search_path.clone() }
+    }
+}
+
+/// A digest of texts whose borders count.
+fn digest(parts: &[&str]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(b"kab kernel 1\0");
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+    }
+    hasher.finalize().to_hex().to_string()
+}
+
+/// A variant's name with everything replaced that would be awkward in a file's.
+fn file_name(name: &str) -> String {
+    let plain = |char: char| if char.is_ascii_alphanumeric() || "._-".contains(char) { char } else { '_' };
+    name.chars().take(60).map(plain).collect()
+}
