@@ -34,10 +34,10 @@ impl Agent {
         push(&mut channel, binary).await?;
         let first = within("greeting of the agent", HELLO, message(&mut channel)).await?;
         let ToHost::Hello { protocol, digest, pid } = first else {
-            return Err(LinkError::protocol(format_args!("it began with {}", kind(&first))));
+            return Err(LinkError::protocol(&format_args!("it began with {}", kind(&first))));
         };
         if protocol != PROTOCOL {
-            return Err(LinkError::protocol(format_args!(
+            return Err(LinkError::protocol(&format_args!(
                 "it speaks version {protocol}, this kab {PROTOCOL}"
             )));
         }
@@ -110,7 +110,7 @@ impl Agent {
     /// A request whose future was dropped leaves an answer on its way that belongs to nothing.
     fn begin(&mut self) -> Result<(), LinkError> {
         if std::mem::replace(&mut self.busy, true) {
-            return Err(LinkError::protocol("an earlier request was given up halfway"));
+            return Err(LinkError::protocol(&"an earlier request was given up halfway"));
         }
         Ok(())
     }
@@ -126,7 +126,7 @@ pub(crate) async fn answer(channel: &mut Channel) -> Result<ToHost, LinkError> {
     match message(channel).await? {
         // The agent leaves after these.
         ToHost::Error { code: ErrorCode::Protocol, message } => {
-            Err(LinkError::protocol(format_args!("it complains: {message}")))
+            Err(LinkError::protocol(&format_args!("it complains: {message}")))
         }
         ToHost::Error { code, message } => Err(LinkError::Agent { code, message }),
         other => Ok(other),
@@ -134,7 +134,7 @@ pub(crate) async fn answer(channel: &mut Channel) -> Result<ToHost, LinkError> {
 }
 
 async fn message(channel: &mut Channel) -> Result<ToHost, LinkError> {
-    channel.frame().await?.message().map_err(LinkError::protocol)
+    channel.frame().await?.message().map_err(|error| LinkError::protocol(&error))
 }
 
 /// A wait with a name and an end.
@@ -147,7 +147,7 @@ pub(crate) async fn within<T>(
 }
 
 pub(crate) fn unexpected(message: &ToHost) -> LinkError {
-    LinkError::protocol(format_args!("{} was no answer to the request", kind(message)))
+    LinkError::protocol(&format_args!("{} was no answer to the request", kind(message)))
 }
 
 fn kind(message: &ToHost) -> &'static str {
@@ -158,5 +158,20 @@ fn kind(message: &ToHost) -> &'static str {
         ToHost::Progress { .. } => "progress",
         ToHost::TrialDone { .. } => "the end of a trial",
         ToHost::Error { .. } => "an error",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_wait_ends_and_says_for_what() {
+        let limit = Duration::from_millis(1);
+        let waited = within::<()>("word from the board", limit, std::future::pending()).await;
+        assert_eq!(
+            waited.map_err(|error| error.to_string()),
+            Err("no word from the board within 0.001 s".to_owned())
+        );
     }
 }

@@ -53,7 +53,9 @@ impl Channel {
 
     /// Sends a message.
     pub(crate) async fn send(&mut self, message: &ToAgent) -> Result<(), LinkError> {
-        let frame = Frame::control(message).and_then(|frame| frame.encode()).map_err(LinkError::protocol)?;
+        let frame = Frame::control(message)
+            .and_then(|frame| frame.encode())
+            .map_err(|error| LinkError::protocol(&error))?;
         self.write(&frame).await
     }
 
@@ -76,7 +78,7 @@ impl Channel {
             match self.decoder.next_frame() {
                 Ok(Some(frame)) => return Ok(frame),
                 Ok(None) => {}
-                Err(error) => return Err(LinkError::protocol(error)),
+                Err(error) => return Err(LinkError::protocol(&error)),
             }
             match self.stdout.read(&mut self.piece).await {
                 Ok(0) => return Err(self.closed(None).await),

@@ -51,7 +51,7 @@ pub enum LinkError {
 }
 
 impl LinkError {
-    pub(crate) fn protocol<C: ToString>(cause: C) -> Self {
+    pub(crate) fn protocol(cause: &impl ToString) -> Self {
         Self::Protocol { cause: cause.to_string() }
     }
 }

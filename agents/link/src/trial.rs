@@ -103,7 +103,7 @@ async fn collect(channel: &mut Channel, done: TrialDone) -> Result<TrialResult, 
     let mut collected = BTreeMap::new();
     for info in &done.streams {
         if collected.contains_key(&info.stream) {
-            return Err(LinkError::protocol(format_args!("stream {} came twice", info.stream.name())));
+            return Err(LinkError::protocol(&format_args!("stream {} came twice", info.stream.name())));
         }
         collected.insert(info.stream, stream(channel, info).await?);
     }
@@ -126,7 +126,7 @@ async fn stream(channel: &mut Channel, info: &StreamInfo) -> Result<Collected, L
     let name = info.stream.name();
     if info.length > MAX_STREAM || info.total < info.length {
         let StreamInfo { length, total, .. } = info;
-        return Err(LinkError::protocol(format_args!("stream {name} of {length} bytes out of {total}")));
+        return Err(LinkError::protocol(&format_args!("stream {name} of {length} bytes out of {total}")));
     }
     let mut bytes = Vec::new();
     while (bytes.len() as u64) < info.length {
@@ -134,11 +134,88 @@ async fn stream(channel: &mut Channel, info: &StreamInfo) -> Result<Collected, L
             Frame::Chunk { stream, bytes: piece } if stream == info.stream && !piece.is_empty() => {
                 bytes.extend_from_slice(&piece);
             }
-            _ => return Err(LinkError::protocol(format_args!("stream {name} broke off"))),
+            _ => return Err(LinkError::protocol(&format_args!("stream {name} broke off"))),
         }
     }
     if bytes.len() as u64 > info.length {
-        return Err(LinkError::protocol(format_args!("stream {name} is longer than announced")));
+        return Err(LinkError::protocol(&format_args!("stream {name} is longer than announced")));
     }
     Ok(Collected { bytes, total: info.total })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use kab_board::ExecChannel;
+    use std::io::Cursor;
+
+    fn info(stream: Stream, length: u64, total: u64) -> StreamInfo {
+        StreamInfo { stream, length, total }
+    }
+
+    fn chunk(stream: Stream, bytes: &[u8]) -> Frame {
+        Frame::Chunk { stream, bytes: bytes.to_vec() }
+    }
+
+    /// What the host makes of a board that announces `streams` and then sends `frames`.
+    async fn host(streams: Vec<StreamInfo>, frames: Vec<Frame>) -> Result<TrialResult, LinkError> {
+        let done = TrialDone {
+            argv: vec!["fio".to_owned()],
+            exit: Exit::Code(0),
+            wall_ms: 1,
+            proc_stat: None,
+            kernel_log: KernelLog::Complete,
+            streams,
+        };
+        let progress = Frame::control(&ToHost::Progress { elapsed_ms: 1000 }).unwrap();
+        let done = Frame::control(&ToHost::TrialDone { done }).unwrap();
+        let said: Vec<u8> =
+            [progress, done].iter().chain(&frames).flat_map(|frame| frame.encode().unwrap()).collect();
+        let mut channel = Channel::new(ExecChannel {
+            stdin: Box::new(tokio::io::sink()),
+            stdout: Box::new(Cursor::new(said)),
+            stderr: Box::new(tokio::io::empty()),
+        });
+        let target = kab_wire::Listed::File { path: "/f".to_owned(), size: 1 };
+        let request = TrialRequest { args: Vec::new(), target, writes: false, deadline_ms: 1000 };
+        let mut seen = Vec::new();
+        let result = run(&mut channel, request, &mut |progress| seen.push(progress.elapsed)).await;
+        assert_eq!(seen, [Duration::from_secs(1)]);
+        result
+    }
+
+    #[tokio::test]
+    async fn streams_are_put_together_from_their_pieces() {
+        use Stream::{Output, Stderr};
+        let frames = vec![chunk(Output, b"ab"), chunk(Output, b"c"), chunk(Stderr, b"x")];
+        let result = host(vec![info(Output, 3, 3), info(Stderr, 1, 9)], frames).await.unwrap();
+        assert_eq!((&result.output.bytes[..], result.output.is_cut()), (&b"abc"[..], false));
+        assert_eq!((&result.stderr.bytes[..], result.stderr.is_cut()), (&b"x"[..], true));
+        assert_eq!(result.stdout, Collected::default());
+    }
+
+    #[tokio::test]
+    async fn streams_that_are_not_as_announced_are_refused() {
+        use Stream::{Output, Stdout};
+        let big = MAX_STREAM + 1;
+        for (streams, frames) in [
+            (vec![info(Output, big, big)], vec![]),
+            (vec![info(Output, 2, 1)], vec![]),
+            (vec![info(Output, 0, 0), info(Output, 0, 0)], vec![]),
+            (vec![info(Output, 1, 1)], vec![chunk(Output, b"ab")]),
+            (vec![info(Output, 1, 1)], vec![chunk(Output, b"")]),
+            (vec![info(Output, 1, 1)], vec![chunk(Stdout, b"a")]),
+            (vec![info(Output, 1, 1)], vec![Frame::control(&ToHost::Progress { elapsed_ms: 1 }).unwrap()]),
+        ] {
+            let result = host(streams.clone(), frames).await;
+            assert!(matches!(result, Err(LinkError::Protocol { .. })), "{streams:?}: {result:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_end_within_a_stream_is_told() {
+        let result = host(vec![info(Stream::Output, 2, 2)], vec![chunk(Stream::Output, b"a")]).await;
+        assert!(matches!(result, Err(LinkError::Closed { .. })), "{result:?}");
+    }
 }
