@@ -10,12 +10,13 @@ use crate::view::Block;
 type Line = (&'static str, fn(&Detail) -> Option<String>);
 
 /// Lines in the order in which people post them.
-const LINES: [Line; 11] = [
+const LINES: [Line; 12] = [
     ("boots/trials", |d| (d.visits > 0).then(|| format!("{}/{}", d.visits, d.trials))),
     ("min IOPS", |d| d.min_iops.map(grouped)),
     ("max IOPS", |d| d.max_iops.map(grouped)),
     ("mean IOPS", |d| d.mean_iops.map(grouped)),
     ("spread of boots", |d| d.spread_pct.map(|value| format!("{value:.1}%"))),
+    ("slow+fast boots", |d| d.modes.map(|(slow, fast)| format!("{slow}+{fast}"))),
     ("cpu % usr (fio)", |d| d.usr_pct.map(|value| format!("{value:.2}"))),
     ("cpu % sys (fio)", |d| d.sys_pct.map(|value| format!("{value:.2}"))),
     ("CPU us/IO, board", |d| d.cpu_per_io.map(|value| format!("{:.2}", value / 1e3))),
@@ -43,7 +44,8 @@ fn of_board(setting: &Setting, board: &Board) -> Vec<Block> {
 
 /// Lines that no variant has are left out.
 fn block_tables(setting: &Setting, details: &[Detail]) -> Vec<crate::view::Table> {
-    let lines: Vec<&Line> = LINES.iter().filter(|(_, value)| details.iter().any(|d| value(d).is_some())).collect();
+    let lines: Vec<&Line> =
+        LINES.iter().filter(|(_, value)| details.iter().any(|d| value(d).is_some())).collect();
     let cells = lines.iter().map(|(label, _)| (*label).to_owned()).collect();
     let label = Strip { head: String::new(), cells, kind: Kind::Label };
     let columns: Vec<Strip> = details

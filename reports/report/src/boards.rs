@@ -2,7 +2,9 @@
 
 use crate::findings::{Acceleration, Board, CellMetric, Change, Family, Mean, Verdict};
 use crate::layout::{self, GEOMEAN, Kind, Strip};
-use crate::quantity::{Unit, clip, counted, decimals, interval, interval_width, metric_title, percent, size};
+use crate::quantity::{
+    KEEP, Unit, clip, counted, decimals, interval, interval_width, kept, metric_title, percent, size,
+};
 use crate::sections::Setting;
 use crate::view::{BoardView, Named};
 use kab_model::Metric;
@@ -23,7 +25,7 @@ impl Footnotes {
 
     /// Marks with their reasons.
     pub(crate) fn into_named(self) -> Vec<Named> {
-        let named = |(at, text)| Named { name: format!("!{}", at + 1), text };
+        let named = |(at, why)| Named { name: format!("!{}", at + 1), text: format!("no verdict: {why}") };
         self.0.into_iter().enumerate().map(named).collect()
     }
 }
@@ -51,41 +53,40 @@ pub(crate) fn exploratory(setting: &Setting, footnotes: &mut Footnotes) -> Vec<B
             let measured = |cell: &CellMetric| cell.means.iter().any(|mean| matches!(mean, Mean::Value(_)));
             if board.cells.iter().any(|cell| measured(&cell.metrics[at + 1])) {
                 let mut view = metric_view(setting, board, at + 1, *family, footnotes);
-                view.caption = format!("{}; same within {}", view.caption, margin(*family));
-                views.push(BoardView { heading: setting.plain(&board.name), ..view });
+                let name = setting.plain(&board.name);
+                view.caption = format!("{name}: {}; same within {}", view.caption, margin(*family));
+                views.push(view);
             }
         }
     }
     views
 }
 
-/// What the marks mean, with the margin and the size of the family.
-pub(crate) fn legend(setting: &Setting, exploratory: &[BoardView]) -> String {
+/// What the marks mean, with the margin and the size of the family; marks that few reports have on a line of their own.
+pub(crate) fn legend(setting: &Setting, exploratory: &[BoardView]) -> Vec<String> {
     let findings = setting.findings;
-    let of = |metrics: &[CellMetric]| metrics.iter().flat_map(|m| &m.changes).map(|c| c.verdict).collect::<Vec<_>>();
+    let of = |metrics: &[CellMetric]| {
+        metrics.iter().flat_map(|m| &m.changes).map(|c| c.verdict).collect::<Vec<_>>()
+    };
     let shown = if exploratory.is_empty() { 1 } else { findings.exploratory.len() + 1 };
     let cells = findings.boards.iter().flat_map(|board| &board.cells);
-    let seen: Vec<Verdict> = cells.flat_map(|cell| of(&cell.metrics[..shown.min(cell.metrics.len())])).collect();
+    let seen: Vec<Verdict> =
+        cells.flat_map(|cell| of(&cell.metrics[..shown.min(cell.metrics.len())])).collect();
     if seen.is_empty() {
-        return String::new();
-    }
-    let mut parts = vec![
-        "- worse".to_owned(),
-        "+ better".to_owned(),
-        format!("= same within {}", margin(findings.primary)),
-        "? undecided".to_owned(),
-    ];
-    if seen.iter().any(|v| matches!(v, Verdict::LikelyWorse | Verdict::LikelyBetter)) {
-        parts.push("(-) (+) likely, 1 in 20 false".to_owned());
-    }
-    if seen.contains(&Verdict::Identical) {
-        parts.push("== identical image".to_owned());
-    }
-    if seen.contains(&Verdict::NoVerdict) {
-        parts.push("! no verdict".to_owned());
+        return Vec::new();
     }
     let family = counted(findings.primary.comparisons, "comparison");
-    format!("{}  ({family}, Holm-corrected)", parts.join("  "))
+    let within = margin(findings.primary);
+    let mut lines = vec![format!("- worse  + better  = same within {within}  ? undecided  ({family})")];
+    let mut parts = Vec::new();
+    if seen.iter().any(|v| matches!(v, Verdict::LikelyWorse | Verdict::LikelyBetter)) {
+        parts.push("(-) (+) likely, 1 in 20 false");
+    }
+    if seen.contains(&Verdict::Identical) {
+        parts.push("== identical image");
+    }
+    lines.extend((!parts.is_empty()).then(|| parts.join("  ")));
+    lines
 }
 
 fn margin(family: Family) -> String {
@@ -93,27 +94,27 @@ fn margin(family: Family) -> String {
     format!("{}%", percent.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// `vm-ufs: QEMU q35, x86_64, 2 CPUs, 1 GiB, ufs0 UFS (MCQ) 1 GiB; KVM`.
+/// `vm-ufs: QEMU 10.0.2 q35, KVM, 2 CPUs, 1GiB, ufs0 UFS (MCQ) 1GiB`.
 fn heading(setting: &Setting, board: &Board) -> String {
     let facts = &board.facts;
-    let emulator = facts.emulator.as_deref().map_or_else(|| "QEMU".to_owned(), |text| emulator_name(&setting.plain(text)));
+    let emulator = facts
+        .emulator
+        .as_deref()
+        .map_or_else(|| "QEMU".to_owned(), |text| emulator_name(&setting.plain(text)));
+    let accel = match facts.accel {
+        Acceleration::Tcg => "TCG (emulated CPU)",
+        Acceleration::Kvm => "KVM",
+        Acceleration::Unknown => "never started",
+    };
     let mut parts = vec![
         format!("{emulator} {}", setting.plain(&facts.machine)),
-        facts.arch.clone(),
+        accel.to_owned(),
         counted(facts.cpus as usize, "CPU"),
         size(facts.memory),
     ];
     for (name, kind, bytes) in &facts.disks {
-        parts.push(format!("{} {kind} {}", setting.plain(name), size(*bytes)));
+        parts.push(kept(&format!("{} {kind} {}", setting.plain(name), size(*bytes))));
     }
-    parts.push(
-        match facts.accel {
-            Acceleration::Tcg => "TCG (emulated CPU)",
-            Acceleration::Kvm => "KVM",
-            Acceleration::Unknown => "never started",
-        }
-        .to_owned(),
-    );
     if let Some(cmdline) = facts.cmdline.as_deref().filter(|text| !text.trim().is_empty()) {
         parts.push(format!("cmdline {}", clip(&setting.plain(cmdline), 60)));
     }
@@ -130,7 +131,13 @@ fn emulator_name(version_line: &str) -> String {
     }
 }
 
-fn metric_view(setting: &Setting, board: &Board, at: usize, family: Family, footnotes: &mut Footnotes) -> BoardView {
+fn metric_view(
+    setting: &Setting,
+    board: &Board,
+    at: usize,
+    family: Family,
+    footnotes: &mut Footnotes,
+) -> BoardView {
     let values: Vec<f64> = board
         .cells
         .iter()
@@ -148,7 +155,9 @@ fn metric_view(setting: &Setting, board: &Board, at: usize, family: Family, foot
     let label = Strip { head: String::new(), cells: labels, kind: Kind::Label };
     let value_strips: Vec<Strip> = (0..setting.findings.variants.len())
         .map(|variant| {
-            let text = |cell: &crate::findings::Cell| mean_text(cell.metrics[at].means[variant], unit.factor, digits);
+            let text = |cell: &crate::findings::Cell| {
+                mean_text(cell.metrics[at].means[variant], unit.factor, digits)
+            };
             let mut cells: Vec<String> = board.cells.iter().map(text).collect();
             cells.extend(with_geomean.then(String::new));
             Strip { head: setting.letter(variant).to_owned(), cells, kind: Kind::Value(variant) }
@@ -160,7 +169,13 @@ fn metric_view(setting: &Setting, board: &Board, at: usize, family: Family, foot
     BoardView {
         heading: String::new(),
         caption: caption(board, at, family.metric, unit),
-        tables: layout::tables(label, &value_strips, &change_strips, setting.findings.baseline, setting.width),
+        tables: layout::tables(
+            label,
+            &value_strips,
+            &change_strips,
+            setting.findings.baseline,
+            setting.width,
+        ),
         lines: Vec::new(),
     }
 }
@@ -177,6 +192,7 @@ fn mean_text(mean: Mean, factor: f64, digits: usize) -> String {
 fn caption(board: &Board, at: usize, metric: Metric, unit: Unit) -> String {
     let what = match metric {
         Metric::Iops => unit.name.to_owned(),
+        Metric::CpuPerIo => format!("CPU {}/IO, whole board", unit.name),
         other => format!("{}, {}", metric_title(other), unit.name),
     };
     let visits: Vec<usize> = board
@@ -238,7 +254,8 @@ struct ChangeText {
 
 /// Percentages, intervals and marks under each other, and the head over them.
 fn aligned(versus: &str, texts: &[ChangeText]) -> (String, Vec<String>) {
-    let percents: Vec<String> = texts.iter().map(|text| text.percent.map(percent).unwrap_or_default()).collect();
+    let percents: Vec<String> =
+        texts.iter().map(|text| text.percent.map(percent).unwrap_or_default()).collect();
     let bounds = texts.iter().filter_map(|text| text.interval).map(interval_width).max().unwrap_or(0);
     let intervals: Vec<String> = texts
         .iter()
@@ -248,7 +265,11 @@ fn aligned(versus: &str, texts: &[ChangeText]) -> (String, Vec<String>) {
     let first = widest(&percents).max(versus.len());
     let second = widest(&intervals);
     let cells = texts.iter().zip(percents.iter().zip(&intervals)).map(|(text, (percent, interval))| {
-        let columns = if second == 0 { format!("{percent:>first$}") } else { format!("{percent:>first$} {interval:<second$}") };
+        let columns = if second == 0 {
+            format!("{percent:>first$}")
+        } else {
+            format!("{percent:>first$} {interval:<second$}")
+        };
         format!("{columns} {}", text.mark).trim_end().to_owned()
     });
     let head = if second == 0 { format!("{versus:>first$}") } else { format!("{versus:>first$} [95% CI]") };
@@ -269,8 +290,10 @@ fn cpu_line(setting: &Setting, board: &Board) -> Option<String> {
         .values
         .iter()
         .enumerate()
-        .filter_map(|(variant, value)| Some(format!("{} {:.digits$}", setting.letter(variant), (*value)? * unit.factor)))
+        .filter_map(|(variant, value)| {
+            Some(format!("{}{KEEP}{:.digits$}", setting.letter(variant), (*value)? * unit.factor))
+        })
         .collect();
     let cells = if cpu.cells == 1 { String::new() } else { format!(", geomean of {} tests", cpu.cells) };
-    (!parts.is_empty()).then(|| format!("CPU {}/IO, whole board{cells}: {}", unit.name, parts.join(", ")))
+    (!parts.is_empty()).then(|| format!("CPU {}/IO, whole board{cells}: {}", unit.name, parts.join("  ")))
 }

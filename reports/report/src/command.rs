@@ -30,7 +30,8 @@ fn products(cells: &[&Cell], commands: &mut Vec<Vec<String>>) {
     match split {
         Some(at) if full != cells.len() => {
             for value in &values[at] {
-                let part: Vec<&Cell> = cells.iter().copied().filter(|cell| cell.fio[at].value == *value).collect();
+                let part: Vec<&Cell> =
+                    cells.iter().copied().filter(|cell| cell.fio[at].value == *value).collect();
                 products(&part, commands);
             }
         }
@@ -134,10 +135,13 @@ mod tests {
             cell(&[("rw", "randread"), ("bs", "4k")]),
         ];
         let commands: Vec<String> = summarise(&cells).iter().map(|words| words.join(" ")).collect();
-        assert_eq!(commands, [
-            "--name=w --rw={read,write} --bs=512k --filename=<disk>",
-            "--name=w --rw=randread --bs=4k --filename=<disk>",
-        ]);
+        assert_eq!(
+            commands,
+            [
+                "--name=w --rw={read,write} --bs=512k --filename=<disk>",
+                "--name=w --rw=randread --bs=4k --filename=<disk>",
+            ]
+        );
     }
 
     #[test]

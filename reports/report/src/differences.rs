@@ -47,9 +47,9 @@ fn on_top_of(plan: &Plan, index: usize) -> Option<usize> {
     planned.series.as_ref()?;
     let base = |at: &usize| *at != index && plan.variants[*at].commit == planned.base_commit;
     let judged = |at: &usize| {
-        plan.pairs.iter().any(|(candidate, reference)| {
-            *candidate == planned.name && *reference == plan.variants[*at].name
-        })
+        plan.pairs
+            .iter()
+            .any(|(candidate, reference)| *candidate == planned.name && *reference == plan.variants[*at].name)
     };
     let all = 0..plan.variants.len();
     all.clone().filter(base).find(judged).or_else(|| all.clone().find(base))
@@ -81,7 +81,10 @@ fn differences(run: &Run, planned: &PlannedVariant, baseline: &PlannedVariant) -
     }
     found.extend(config(run, planned, baseline));
     if cmdline(planned) != cmdline(baseline) {
-        found.push(Difference::Cmdline { from: cmdline(baseline).to_owned(), to: cmdline(planned).to_owned() });
+        found.push(Difference::Cmdline {
+            from: cmdline(baseline).to_owned(),
+            to: cmdline(planned).to_owned(),
+        });
     }
     let (from, to) = compilers(run, baseline, planned);
     if from != to {
@@ -93,8 +96,10 @@ fn differences(run: &Run, planned: &PlannedVariant, baseline: &PlannedVariant) -
 fn config(run: &Run, planned: &PlannedVariant, baseline: &PlannedVariant) -> Option<Difference> {
     let digest = |variant: &PlannedVariant| run.artifact(&variant.name).map(|a| a.config_digest.clone());
     let added = planned.config.iter().filter(|item| !baseline.config.contains(item)).map(|item| ('+', item));
-    let missing = baseline.config.iter().filter(|item| !planned.config.contains(item)).map(|item| ('-', item));
-    let items: Vec<String> = missing.chain(added).map(|(sign, item)| format!("{sign}{}", config_item(item))).collect();
+    let missing =
+        baseline.config.iter().filter(|item| !planned.config.contains(item)).map(|item| ('-', item));
+    let items: Vec<String> =
+        missing.chain(added).map(|(sign, item)| format!("{sign}{}", config_item(item))).collect();
     if !items.is_empty() {
         return Some(Difference::Config { items });
     }

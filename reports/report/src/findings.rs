@@ -188,6 +188,8 @@ pub struct Board {
     pub cpu_per_io: Option<CpuPerIo>,
     /// How visits and trials of each variant ended, one a variant.
     pub tallies: Vec<Tally>,
+    /// Trials of the primary metric that lie far from the others, one a variant; they stay in every number.
+    pub outliers: Vec<Outliers>,
     /// Fisher's test on those counts, where variants of a pair differ (p <= .05).
     pub count_differences: Vec<CountDifference>,
     /// What was given up, with the reason; `None` is all variants.
@@ -279,6 +281,8 @@ pub struct Detail {
     pub mean_iops: Option<f64>,
     /// Deviation between visits, percent of the mean.
     pub spread_pct: Option<f64>,
+    /// Boots in the slow and in the fast group, where IOPS fall into two.
+    pub modes: Option<(usize, usize)>,
     /// fio's own user time, percent.
     pub usr_pct: Option<f64>,
     /// fio's own system time, percent.
@@ -427,6 +431,17 @@ pub struct Tally {
     pub void_trials: usize,
 }
 
+/// Trials further from their variant's median than five scaled deviations and than the margin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Outliers {
+    /// Far below.
+    pub low: usize,
+    /// Far above.
+    pub high: usize,
+    /// Of so many.
+    pub of: usize,
+}
+
 /// A reason and how often it was seen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Seen {
@@ -441,7 +456,7 @@ pub struct Seen {
 /// Two variants whose trials or visits do not end alike.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CountDifference {
-    /// `noted`, `failed`, `void`: trials; `failed visits`.
+    /// What is counted, such as `noted trials` or `failed boots`.
     pub what: String,
     /// Index of the pair.
     pub pair: usize,

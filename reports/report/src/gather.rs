@@ -4,11 +4,13 @@ use crate::command;
 use crate::differences;
 use crate::findings::{
     Acceleration, Board, BoardFacts, Cell, CellMetric, Changed, Detail, Family, Findings, Mean, Meta, Method,
-    Progress, Tally,
+    Progress, Tally, Verdict,
 };
 use crate::tallies::{count_differences, failed_visits, tally};
 use crate::verdicts::{Judged, Trials, mean};
-use kab_model::{Accel, BoardRun, Boot, BuildState, DiskKind, Metric, Plan, PlannedBoard, Run, Sample, VisitState};
+use kab_model::{
+    Accel, BoardRun, Boot, BuildState, DiskKind, Metric, Plan, PlannedBoard, Run, Sample, VisitState,
+};
 
 /// Everything that a report prints about `run`. A run whose plan is not known yet gives findings without boards; an
 /// unfinished one says so in [`Findings::progress`].
@@ -82,6 +84,7 @@ impl<'a> Gathering<'a> {
             self.plan.variants.iter().map(|variant| tally(&state.visits, &variant.name)).collect();
         let count = tallies.len();
         let measured = self.primary.measured(board, count);
+        let outliers = self.primary.outliers(board, count);
         let cpu = &self.judged(Metric::CpuPerIo);
         let variant = |name| self.plan.variants.iter().position(|variant| &variant.name == name);
         Board {
@@ -90,8 +93,9 @@ impl<'a> Gathering<'a> {
             cells: (0..self.plan.cells.len()).map(|cell| self.cell(board, cell, state, &tallies)).collect(),
             geomean: self.pairs.iter().map(|pair| self.primary.geomean(board, *pair, &measured)).collect(),
             cpu_per_io: cpu.over_cells(board, count, &measured),
-            count_differences: count_differences(&tallies, &self.pairs),
+            count_differences: count_differences(&tallies, &outliers, &self.pairs),
             tallies,
+            outliers,
             given_up: state
                 .given_up
                 .iter()
@@ -145,9 +149,12 @@ impl<'a> Gathering<'a> {
             .filter(|samples| !samples.is_empty())
             .collect();
         let iops = self.judged(Metric::Iops).visits(board, cell, variant);
-        let geometric = |metric| self.judged(metric).mean(board, cell, variant).filter(|value| value.is_finite());
+        let geometric =
+            |metric| self.judged(metric).mean(board, cell, variant).filter(|value| value.is_finite());
         let share = |pick: fn(&Sample) -> f64| {
-            arithmetic(&visits.iter().filter_map(|visit| arithmetic(&visit.iter().map(|s| pick(s)).collect::<Vec<_>>())).collect::<Vec<_>>())
+            let of_visit =
+                |visit: &Vec<&Sample>| arithmetic(&visit.iter().map(|s| pick(s)).collect::<Vec<_>>());
+            arithmetic(&visits.iter().filter_map(of_visit).collect::<Vec<_>>())
         };
         Detail {
             visits: visits.len(),
@@ -156,6 +163,7 @@ impl<'a> Gathering<'a> {
             max_iops: iops.iter().copied().reduce(f64::max),
             mean_iops: geometric(Metric::Iops),
             spread_pct: spread(&iops),
+            modes: self.judged(Metric::Iops).modes(board, cell, variant),
             usr_pct: share(|sample| sample.usr_pct),
             sys_pct: share(|sample| sample.sys_pct),
             bw: geometric(Metric::Bw),
@@ -184,7 +192,8 @@ impl<'a> Gathering<'a> {
             for (cell, _) in found.cells.iter().enumerate() {
                 let verdicts = self.primary.changes(board, cell).iter().zip(without.changes(board, cell));
                 for (pair, (with, without)) in verdicts.enumerate() {
-                    if with.verdict != without.verdict {
+                    // Too few trials left is no statement about the ones that were there.
+                    if with.verdict != without.verdict && without.verdict != Verdict::NoVerdict {
                         let (with, without) = (with.verdict, without.verdict);
                         changed.push(Changed { board, cell, pair, with, without });
                     }
@@ -243,7 +252,8 @@ fn board_facts(plan: &Plan, planned: &PlannedBoard, state: &BoardRun) -> BoardFa
 
 fn method(run: &Run, plan: &Plan) -> Method {
     let fio = run.visits().filter_map(|visit| visit.proof.as_ref()?.identity.fio.clone());
-    let compilers = plan.variants.iter().filter_map(|variant| run.artifact(&variant.name)).map(|a| a.compiler.clone());
+    let compilers =
+        plan.variants.iter().filter_map(|variant| run.artifact(&variant.name)).map(|a| a.compiler.clone());
     Method {
         rounds: plan.boards.iter().map(|board| board.rounds.len()).max().unwrap_or(0),
         seed: plan.seed,

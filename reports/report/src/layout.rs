@@ -36,7 +36,13 @@ impl Strip {
 
 /// Labels, values and changes set into as few tables as the width allows. Without a width all goes into one.
 /// `baseline` is repeated wherever values continue.
-pub(crate) fn tables(label: Strip, values: &[Strip], changes: &[Strip], baseline: usize, width: Option<usize>) -> Vec<Table> {
+pub(crate) fn tables(
+    label: Strip,
+    values: &[Strip],
+    changes: &[Strip],
+    baseline: usize,
+    width: Option<usize>,
+) -> Vec<Table> {
     let everything = || values.iter().chain(changes);
     let Some(width) = width else { return vec![table(&label, everything(), 2)] };
     let label = cut_labels(label);
@@ -71,7 +77,8 @@ fn by_pair(label: &Strip, values: &[Strip], changes: &[Strip], width: usize) -> 
 /// First all values, then all changes.
 fn by_kind(label: &Strip, values: &[Strip], changes: &[Strip], baseline: usize, width: usize) -> Vec<Table> {
     let base = values.iter().find(|strip| strip.kind == Kind::Value(baseline));
-    let rest: Vec<Strip> = values.iter().filter(|strip| strip.kind != Kind::Value(baseline)).cloned().collect();
+    let rest: Vec<Strip> =
+        values.iter().filter(|strip| strip.kind != Kind::Value(baseline)).cloned().collect();
     let with_base = |chosen: &[Strip]| base.into_iter().chain(chosen).cloned().collect::<Vec<Strip>>();
     let mut tables: Vec<Table> = groups(&rest, |chosen| total(label, with_base(chosen).iter(), 2) <= width)
         .iter()
@@ -148,7 +155,8 @@ fn shortened(label: &Strip) -> Strip {
     if end < 3 || rows.len() < 2 || !rows.iter().all(next_is_word) {
         return label.clone();
     }
-    let cells = label.cells.iter().map(|cell| if cell == GEOMEAN { cell.clone() } else { cell[end..].to_owned() });
+    let cells =
+        label.cells.iter().map(|cell| if cell == GEOMEAN { cell.clone() } else { cell[end..].to_owned() });
     Strip { head: first[..end].to_owned(), cells: cells.collect(), kind: label.kind }
 }
 
@@ -172,8 +180,9 @@ mod tests {
         let values: Vec<Strip> =
             (0..variants).map(|v| strip(Kind::Value(v), &format!("V{v}"), &["64.31", "105.93"])).collect();
         let change = "-31.4% [-33,-30] -";
-        let changes: Vec<Strip> =
-            (1..variants).map(|v| strip(Kind::Change(v, 0), &format!("V{v} vs V0"), &[change, change])).collect();
+        let changes: Vec<Strip> = (1..variants)
+            .map(|v| strip(Kind::Change(v, 0), &format!("V{v} vs V0"), &[change, change]))
+            .collect();
         tables(label, &values, &changes, 0, Some(72))
     }
 
@@ -184,14 +193,18 @@ mod tests {
             assert!(tables.iter().all(|table| width(table) <= 72), "{variants}");
             for v in 1..variants {
                 let head = format!("V{v} vs V0");
-                assert!(tables.iter().any(|table| table.columns.iter().any(|column| column.head == head)), "{head}");
+                assert!(
+                    tables.iter().any(|table| table.columns.iter().any(|column| column.head == head)),
+                    "{head}"
+                );
             }
         }
     }
 
     #[test]
     fn values_that_continue_repeat_the_baseline() {
-        let with_values = many(12).into_iter().filter(|table| table.columns.iter().any(|column| !column.left));
+        let with_values =
+            many(12).into_iter().filter(|table| table.columns.iter().any(|column| !column.left));
         assert!(with_values.into_iter().all(|table| table.columns[1].head == "V0"));
     }
 

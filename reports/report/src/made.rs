@@ -1,7 +1,7 @@
 //! How the numbers were made: what differs between variants, the schedule, the commands, the ids.
 
 use crate::findings::{Difference, Variant};
-use crate::quantity::{clip, counted, seconds};
+use crate::quantity::{clip, counted, kept, seconds};
 use crate::sections::Setting;
 use crate::view::Listed;
 
@@ -13,6 +13,8 @@ const NAMED: usize = 3;
 const COMMIT: usize = 12;
 /// Digits of a digest in a short report.
 const DIGEST: usize = 16;
+/// Digits in a full one: as many as a line holds with its name.
+const LONG_DIGEST: usize = 48;
 
 /// What differs from the baseline or from the variant that a series went onto.
 pub(crate) fn differences(setting: &Setting) -> Vec<Listed> {
@@ -24,11 +26,18 @@ pub(crate) fn differences(setting: &Setting) -> Vec<Listed> {
         if at == setting.findings.baseline {
             continue;
         }
+        // What a series on another variant changes is in its subjects; files against the baseline would repeat the other's.
+        let told = |difference: &&Difference| {
+            let elsewhere = variant.on_top_of.is_some_and(|base| base != setting.findings.baseline);
+            !(elsewhere && matches!(difference, Difference::Files { .. }))
+        };
         let sentences: Vec<String> =
-            variant.differences.iter().map(|difference| sentence(setting, variant, difference)).collect();
+            variant.differences.iter().filter(told).map(|difference| sentence(setting, difference)).collect();
         let from = setting.letter(setting.findings.baseline);
         let text = match (sentences.is_empty(), variant.patches.is_empty()) {
-            (true, true) => format!("{from}->{}: no difference in source, configuration or command line", variant.letter),
+            (true, true) => {
+                format!("{from}->{}: no difference in source, configuration or command line", variant.letter)
+            }
             (true, false) => continue,
             _ => format!("{from}->{}: {}", variant.letter, sentences.join("; ")),
         };
@@ -50,18 +59,19 @@ fn series(setting: &Setting, variant: &Variant) -> Listed {
     Listed { text: format!("{} = {base} plus", variant.letter), items }
 }
 
-fn sentence(setting: &Setting, variant: &Variant, difference: &Difference) -> String {
+fn sentence(setting: &Setting, difference: &Difference) -> String {
     let plain = |text: &str| clip(&setting.plain(text), 60);
     let or_none = |text: &str| if text.is_empty() { "none".to_owned() } else { plain(text) };
     match difference {
-        Difference::Files { count, more: true, .. } => format!("{count} files or more"),
-        // Far from the baseline the list of files says nothing; what a series changes is in its subjects.
-        Difference::Files { count, .. } if variant.on_top_of.is_some_and(|base| base != setting.findings.baseline) => {
-            counted(*count, "file")
+        Difference::Files { count, more: true, .. } => format!("{count}+ files"),
+        Difference::Files { files, count, .. } => {
+            some_of(files.iter().map(|file| plain(file)).collect(), *count, "files")
         }
-        Difference::Files { files, count, .. } => some_of(files.iter().map(|file| plain(file)).collect(), *count, "files"),
         Difference::Config { items } => {
-            format!("config {}", some_of(items.iter().map(|item| plain(item)).collect(), items.len(), "items"))
+            format!(
+                "config {}",
+                some_of(items.iter().map(|item| plain(item)).collect(), items.len(), "items")
+            )
         }
         Difference::FinalConfig => "final .config differs".to_owned(),
         Difference::Cmdline { from, to } => format!("cmdline {} -> {}", or_none(from), or_none(to)),
@@ -89,38 +99,50 @@ pub(crate) fn method(setting: &Setting) -> Vec<String> {
     let each = if times.is_empty() {
         format!("{} of each test", counted(method.trials as usize, "trial"))
     } else {
-        format!("{} x {} of each test", method.trials, times.join(" or "))
+        format!("{} of each test", kept(&format!("{} x {}", method.trials, times.join(" or "))))
     };
     let mut schedule = vec![
         format!("{}, random order (seed {}), reboot each", counted(method.rounds, "round"), method.seed),
         each,
     ];
     if method.warmup > 0 {
-        schedule.push(format!("{} before", counted(method.warmup as usize, "warm-up")));
+        schedule.push(kept(&format!("{} before", counted(method.warmup as usize, "warm-up"))));
     }
     if method.cooldown_ms > 0 {
-        schedule.push(format!("pause {}", seconds(method.cooldown_ms)));
+        schedule.push(kept(&format!("pause {}", seconds(method.cooldown_ms))));
     }
-    let mut lines = vec![schedule.join(", "), kernels(setting)];
+    let mut lines = vec![schedule.join(", ")];
+    let comparisons = setting.findings.primary.comparisons;
+    if comparisons > 0 {
+        let family = counted(comparisons, "comparison");
+        lines.push(format!(
+            "Verdicts: t and rank tests of boots, by rounds where 5 are complete; Holm over {family}"
+        ));
+    }
+    lines.push(kernels(setting));
     if let [compiler] = method.compilers.as_slice() {
         lines.push(format!("Built with {}", clip(&setting.plain(compiler), 60)));
     }
     lines
 }
 
-/// `Kernels: A 6.15.0 0ff41df1cb26, B 6.16.0 038d61fd6422`.
+/// `Kernels (x86_64): A 6.15.0 0ff41df1cb26, B 6.16.0 038d61fd6422`.
 fn kernels(setting: &Setting) -> String {
     let kernels: Vec<String> = setting
         .findings
         .variants
         .iter()
         .map(|variant| {
-            let release = variant.release.as_deref().map(|release| format!(" {}", clip(&setting.plain(release), 40)));
+            let release =
+                variant.release.as_deref().map(|release| format!(" {}", clip(&setting.plain(release), 40)));
             let commit: String = variant.commit.chars().take(COMMIT).collect();
-            format!("{}{} {commit}", variant.letter, release.unwrap_or_default())
+            kept(&format!("{}{} {commit}", variant.letter, release.unwrap_or_default()))
         })
         .collect();
-    format!("Kernels: {}", kernels.join(", "))
+    let mut arches: Vec<&str> =
+        setting.findings.boards.iter().map(|board| board.facts.arch.as_str()).collect();
+    arches.dedup();
+    format!("Kernels ({}): {}", arches.join(", "), kernels.join(", "))
 }
 
 /// The command lines; the version of fio stands for the program where all boards agree.
@@ -133,17 +155,18 @@ pub(crate) fn commands(setting: &Setting) -> Vec<String> {
     method.commands.iter().map(|words| format!("{program} {}", setting.plain(&words.join(" ")))).collect()
 }
 
-/// Versions, ids and digests; digests are whole in a full report.
+/// Versions, ids and digests; digests are longer in a full report.
 pub(crate) fn provenance(setting: &Setting, full: bool) -> Vec<String> {
     let meta = &setting.findings.meta;
     let digest = |text: &str| {
         let (algorithm, digits) = text.split_once(':').unwrap_or(("blake3", text));
-        let shown: String = digits.chars().take(if full { digits.len() } else { DIGEST }).collect();
+        let shown: String = digits.chars().take(if full { LONG_DIGEST } else { DIGEST }).collect();
         format!("{algorithm}:{shown}")
     };
     let mut lines: Vec<String> = Vec::new();
     if !meta.host.is_empty() {
-        let facts: Vec<String> = meta.host.iter().map(|fact| setting.plain(&format!("{} {}", fact.name, fact.value))).collect();
+        let facts: Vec<String> =
+            meta.host.iter().map(|fact| setting.plain(&format!("{} {}", fact.name, fact.value))).collect();
         lines.push(format!("Host: {}", facts.join(", ")));
     }
     lines.push(format!(
@@ -153,7 +176,11 @@ pub(crate) fn provenance(setting: &Setting, full: bool) -> Vec<String> {
         digest(&setting.plain(&meta.data_digest))
     ));
     if full {
-        lines.push(format!("experiment {}, {}", setting.plain(&setting.findings.name), digest(&setting.findings.experiment_digest)));
+        lines.push(format!(
+            "experiment {}, {}",
+            setting.plain(&setting.findings.name),
+            digest(&setting.findings.experiment_digest)
+        ));
     }
     lines
 }

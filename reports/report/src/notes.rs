@@ -1,7 +1,7 @@
 //! What went wrong and what follows from it: failures for the answer, the rest for the notes.
 
 use crate::findings::{Board, CountDifference, Findings, Mean, Seen, Tally, Verdict};
-use crate::quantity::{clip, counted, p_value};
+use crate::quantity::{clip, counted, kept, p_value};
 use crate::sections::Setting;
 
 /// Characters of evidence that a sentence quotes.
@@ -22,7 +22,11 @@ pub(crate) fn failures(setting: &Setting) -> Vec<String> {
                     let count: usize = seen.iter().map(|seen| seen.count).sum();
                     let on = on_board(setting, board);
                     let times = format!("{count} of {}", counted(total, what));
-                    sentences.push(format!("{} {did}{on} in {times}: {}", variant.letter, causes(setting, seen)));
+                    sentences.push(format!(
+                        "{} {did}{on} in {times}: {}",
+                        variant.letter,
+                        causes(setting, seen)
+                    ));
                 }
             };
             say("did not boot", &tally.boot_failures, tally.visits, "boot");
@@ -54,6 +58,7 @@ pub(crate) fn notes(setting: &Setting) -> Vec<String> {
             changed.with.word()
         )
     }));
+    outlying(setting, &mut notes);
     void(setting, &mut notes);
     for board in &findings.boards {
         notes.extend(board.count_differences.iter().map(|found| count_difference(setting, board, found)));
@@ -68,10 +73,29 @@ pub(crate) fn notes(setting: &Setting) -> Vec<String> {
 fn noted(setting: &Setting, notes: &mut Vec<String>) {
     let quiet = |tally: &Tally| tally.noted_trials == 0 && tally.failed_trials == 0;
     if setting.findings.boards.iter().all(|board| board.tallies.iter().all(quiet)) {
-        notes.push("Stalls, warnings, I/O errors: none.".to_owned());
+        notes.push("Stalls, warnings, I/O errors in trials: none.".to_owned());
         return;
     }
     each(setting, notes, "Noted, numbers kept", |tally| (tally.noted_trials, tally.trials, &tally.noted));
+}
+
+fn outlying(setting: &Setting, notes: &mut Vec<String>) {
+    for board in &setting.findings.boards {
+        let of_variant = |(variant, found): (usize, &crate::findings::Outliers)| {
+            let kinds = [(found.low, "low"), (found.high, "high")];
+            let kinds: Vec<String> = kinds
+                .iter()
+                .filter(|(count, _)| *count > 0)
+                .map(|(count, kind)| format!("{count} {kind}"))
+                .collect();
+            let text = format!("{} {} of {}", setting.letter(variant), kinds.join(" and "), found.of);
+            (!kinds.is_empty()).then(|| kept(&text))
+        };
+        let variants: Vec<String> = board.outliers.iter().enumerate().filter_map(of_variant).collect();
+        if !variants.is_empty() {
+            notes.push(format!("Outlying trials, kept{}: {}", on_board(setting, board), variants.join(", ")));
+        }
+    }
 }
 
 fn void(setting: &Setting, notes: &mut Vec<String>) {
@@ -79,7 +103,9 @@ fn void(setting: &Setting, notes: &mut Vec<String>) {
         (tally.void_trials, tally.trials + tally.void_trials, &tally.void)
     });
     for board in &setting.findings.boards {
-        for (variant, tally) in board.tallies.iter().enumerate().filter(|(_, tally)| !tally.void_visits.is_empty()) {
+        for (variant, tally) in
+            board.tallies.iter().enumerate().filter(|(_, tally)| !tally.void_visits.is_empty())
+        {
             let count = tally.void_visits.iter().map(|seen| seen.count).sum();
             notes.push(format!(
                 "Void and repeated (the lab's fault): {}{}, {}: {}",
@@ -144,8 +170,11 @@ fn not_measured(setting: &Setting, notes: &mut Vec<String>) {
             let labels: Vec<String> =
                 board.cells.iter().filter(missing).map(|cell| setting.plain(&cell.label)).collect();
             if !labels.is_empty() {
-                let which =
-                    if labels.len() == board.cells.len() { "no test".to_owned() } else { clip(&labels.join(", "), 60) };
+                let which = if labels.len() == board.cells.len() {
+                    "no test".to_owned()
+                } else {
+                    clip(&labels.join(", "), 60)
+                };
                 let (who, on) = (setting.letter(variant), on_board(setting, board));
                 let verb = if labels.len() == board.cells.len() { "has" } else { "lacks" };
                 notes.push(format!("Not measured: {who}{on} {verb} {which}."));
@@ -158,7 +187,8 @@ fn not_measured(setting: &Setting, notes: &mut Vec<String>) {
 fn partial_rounds(setting: &Setting, notes: &mut Vec<String>) {
     for pair in 0..setting.findings.pairs.len() {
         for board in &setting.findings.boards {
-            let rounds: Vec<usize> = board.cells.iter().filter_map(|c| c.metrics[0].changes[pair].rounds).collect();
+            let rounds: Vec<usize> =
+                board.cells.iter().filter_map(|c| c.metrics[0].changes[pair].rounds).collect();
             if let Some(least) = rounds.iter().min() {
                 notes.push(format!(
                     "{}{}: changes are from the {} that both have, means from all boots.",
@@ -194,7 +224,7 @@ fn more_rounds(findings: &Findings) -> Option<String> {
         .collect();
     let most = undecided.iter().max()?;
     Some(match (most, undecided.iter().all(Option::is_some)) {
-        (Some(more), true) => format!("Undecided: about {} would decide.", counted(*more, "more round")),
+        (Some(more), true) => format!("Undecided: about {} may decide.", counted(*more, "more round")),
         _ => "Undecided: the noise between boots must fall first, more rounds will not do.".to_owned(),
     })
 }
@@ -203,8 +233,9 @@ fn more_rounds(findings: &Findings) -> Option<String> {
 fn causes(setting: &Setting, seen: &[Seen]) -> String {
     let mut seen: Vec<&Seen> = seen.iter().collect();
     seen.sort_by_key(|seen| std::cmp::Reverse(seen.count));
+    let several = seen.len() > 1;
     let one = |seen: &&Seen| {
-        let times = if seen.count > 1 { format!("{} x ", seen.count) } else { String::new() };
+        let times = if seen.count > 1 && several { format!("{} x ", seen.count) } else { String::new() };
         format!("{times}{}: {}", seen.rule, seen.detail)
     };
     seen.iter().map(one).map(|cause| clip(&setting.plain(&cause), QUOTED)).collect::<Vec<_>>().join("; ")
@@ -212,7 +243,11 @@ fn causes(setting: &Setting, seen: &[Seen]) -> String {
 
 /// ` on vm-ufs` where there are several boards.
 fn on_board(setting: &Setting, board: &Board) -> String {
-    if setting.findings.boards.len() > 1 { format!(" on {}", setting.plain(&board.name)) } else { String::new() }
+    if setting.findings.boards.len() > 1 {
+        format!(" on {}", setting.plain(&board.name))
+    } else {
+        String::new()
+    }
 }
 
 fn first_line(text: &str) -> &str {

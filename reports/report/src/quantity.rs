@@ -20,20 +20,17 @@ impl Unit {
             Metric::Bw => &[(1e3, "kB/s"), (1e6, "MB/s"), (1e9, "GB/s")],
             Metric::CpuPerIo | Metric::ClatMean | Metric::ClatP99 => &[(1.0, "ns"), (1e3, "us"), (1e6, "ms")],
         };
-        // Latencies near a millisecond are read more easily as 0.85 ms than as 850 us; rates are not.
-        let threshold = if metric.higher_is_better() { 1.0 } else { 0.5 };
-        let (scale, name) =
-            choices.iter().rev().find(|(scale, _)| typical >= scale * threshold).unwrap_or(&choices[0]);
+        let (scale, name) = choices.iter().rev().find(|(scale, _)| typical >= *scale).unwrap_or(&choices[0]);
         Self { name, factor: 1.0 / scale }
     }
 }
 
-/// What a metric is called in a caption.
+/// What a metric is called in a sentence.
 pub(crate) fn metric_title(metric: Metric) -> &'static str {
     match metric {
         Metric::Iops => "IOPS",
         Metric::Bw => "bandwidth",
-        Metric::CpuPerIo => "CPU time an I/O, whole board",
+        Metric::CpuPerIo => "CPU/IO",
         Metric::ClatMean => "clat mean",
         Metric::ClatP99 => "clat p99",
     }
@@ -112,16 +109,16 @@ fn short(factor: f64) -> String {
 
 /// A p-value as papers print it.
 pub(crate) fn p_value(p: f64) -> String {
-    if p < 0.001 { "p < .001".to_owned() } else { format!("p = {p:.3}").replace("0.", ".") }
+    if p < 0.001 { kept("p < .001") } else { kept(&format!("p = {p:.3}").replace("0.", ".")) }
 }
 
-/// `1 GiB`, `512 MiB`: sizes that are whole in a binary unit, else bytes.
+/// `1GiB`, `512MiB`: sizes that are whole in a binary unit, else bytes.
 pub(crate) fn size(bytes: u64) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     units
         .iter()
         .find(|(shift, _)| bytes >= 1 << shift && bytes.is_multiple_of(1 << shift))
-        .map_or_else(|| format!("{bytes} B"), |(shift, unit)| format!("{} {unit}", bytes >> shift))
+        .map_or_else(|| format!("{bytes}B"), |(shift, unit)| format!("{}{unit}", bytes >> shift))
 }
 
 /// Milliseconds as seconds, without needless digits.
@@ -168,6 +165,14 @@ pub(crate) fn ascii(text: &str) -> String {
 pub(crate) fn one_line(text: &str) -> String {
     let visible: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     visible.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A blank that no line ends at; it becomes a plain one when the text is done.
+pub(crate) const KEEP: char = '\u{a0}';
+
+/// Words that stay together on a line.
+pub(crate) fn kept(text: &str) -> String {
+    text.replace(' ', &KEEP.to_string())
 }
 
 /// At most `width` characters; the middle goes, because both the beginning and the end of a name tell it apart.
@@ -230,7 +235,7 @@ mod tests {
         assert_eq!(Unit::fitting(Metric::Iops, &[4530.0, 64_310.0]).name, "kIOPS");
         assert_eq!(Unit::fitting(Metric::Iops, &[453.0]).name, "IOPS");
         assert_eq!(Unit::fitting(Metric::Bw, &[18.5e6]).name, "MB/s");
-        assert_eq!(Unit::fitting(Metric::ClatP99, &[850_000.0]).name, "ms");
+        assert_eq!(Unit::fitting(Metric::ClatP99, &[850_000.0]).name, "us");
         assert_eq!(Unit::fitting(Metric::CpuPerIo, &[14_100.0]).name, "us");
     }
 
@@ -243,7 +248,10 @@ mod tests {
 
     #[test]
     fn letters_go_on_after_z() {
-        assert_eq!((letter(0), letter(25), letter(26), letter(27)), ("A".into(), "Z".into(), "AA".into(), "AB".into()));
+        assert_eq!(
+            (letter(0), letter(25), letter(26), letter(27)),
+            ("A".into(), "Z".into(), "AA".into(), "AB".into())
+        );
     }
 
     #[test]
@@ -255,8 +263,11 @@ mod tests {
 
     #[test]
     fn sizes_and_times() {
-        assert_eq!(size(1 << 30), "1 GiB");
-        assert_eq!(size(1536 << 20), "1536 MiB");
-        assert_eq!((seconds(30_000), seconds(500), seconds(2500)), ("30 s".into(), "500 ms".into(), "2.5 s".into()));
+        assert_eq!(size(1 << 30), "1GiB");
+        assert_eq!(size(1536 << 20), "1536MiB");
+        assert_eq!(
+            (seconds(30_000), seconds(500), seconds(2500)),
+            ("30 s".into(), "500 ms".into(), "2.5 s".into())
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! View to text: the templates and the few filters that they may use. Filters set text; they know nothing of its meaning.
 
 use crate::findings::Findings;
+use crate::quantity::KEEP;
 use crate::sections;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
@@ -76,12 +77,15 @@ fn render(
 /// Words in lines of at most `width`; lines after the first stand `hang` further in. A word longer than a line is broken,
 /// because no line may be longer.
 fn wrap(text: &str, width: usize, hang: usize) -> String {
-    let indent = text.len() - text.trim_start().len();
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let indent = text.len() - text.trim_start_matches(' ').len();
     let mut lines = Vec::new();
     let mut line = " ".repeat(indent);
     let mut room = width - indent;
     let mut empty = true;
-    for word in text.split_whitespace() {
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
         let mut rest: Vec<char> = word.chars().collect();
         while rest.len() + usize::from(!empty) > room {
             if empty {
@@ -106,7 +110,8 @@ fn wrap(text: &str, width: usize, hang: usize) -> String {
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
-        if "\\`*_{}[]<>#|~".contains(c) {
+        // Brackets alone are text; only a link needs a parenthesis after them.
+        if "\\`*_<|~".contains(c) || (c == '(' && escaped.ends_with(']')) {
             escaped.push('\\');
         }
         escaped.push(c);
@@ -120,7 +125,7 @@ fn tidy(text: &str) -> String {
     let mut empty = true;
     for line in text.lines().map(str::trim_end) {
         if !(line.is_empty() && empty) {
-            tidied.push_str(line);
+            tidied.extend(line.chars().map(|c| if c == KEEP { ' ' } else { c }));
             tidied.push('\n');
         }
         empty = line.is_empty();
@@ -142,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_word_longer_than_a_line_is_broken() {
-        assert_eq!(wrap("abcdefghijkl x", 5, 1), "abcde\n fghi\n jkl x");
+        assert_eq!(wrap("abcdefghijkl x", 5, 1), "abcde\n fghi\n jkl\n x");
     }
 
     #[test]
@@ -152,6 +157,6 @@ mod tests {
 
     #[test]
     fn markdown_marks_are_escaped() {
-        assert_eq!(escape("a|b_<c>"), "a\\|b\\_\\<c\\>");
+        assert_eq!(escape("a|b_<c>"), "a\\|b\\_\\<c>");
     }
 }

@@ -42,7 +42,11 @@ impl Setting<'_> {
     pub(crate) fn place(&self, board: usize, cell: usize) -> String {
         let board_found = &self.findings.boards[board];
         let label = self.plain(&board_found.cells[cell].label);
-        if self.findings.boards.len() > 1 { format!("{} {label}", self.plain(&board_found.name)) } else { label }
+        if self.findings.boards.len() > 1 {
+            format!("{} {label}", self.plain(&board_found.name))
+        } else {
+            label
+        }
     }
 }
 
@@ -102,7 +106,9 @@ fn pair_answer(setting: &Setting, pair: usize) -> String {
         .flat_map(|(board, found)| (0..found.cells.len()).map(move |cell| (board, cell)))
         .collect();
     let total = changes.len();
-    let verdict = |(board, cell): &(usize, usize)| findings.boards[*board].cells[*cell].metrics[0].changes[pair].verdict;
+    let verdict = |(board, cell): &(usize, usize)| {
+        findings.boards[*board].cells[*cell].metrics[0].changes[pair].verdict
+    };
     let mut parts = Vec::new();
     for word in Verdict::ALL {
         let of_kind: Vec<(usize, usize)> = changes.iter().filter(|at| verdict(at) == word).copied().collect();
@@ -127,9 +133,18 @@ fn tests(count: usize, total: usize, first: bool) -> String {
 }
 
 /// What stands behind a count: the change itself, the cells by name, or the range of changes.
-fn examples(setting: &Setting, pair: usize, word: Verdict, places: &[(usize, usize)], total: usize) -> String {
-    let change = |(board, cell): &(usize, usize)| &setting.findings.boards[*board].cells[*cell].metrics[0].changes[pair];
-    let differs = matches!(word, Verdict::Worse | Verdict::Better | Verdict::LikelyWorse | Verdict::LikelyBetter);
+fn examples(
+    setting: &Setting,
+    pair: usize,
+    word: Verdict,
+    places: &[(usize, usize)],
+    total: usize,
+) -> String {
+    let change = |(board, cell): &(usize, usize)| {
+        &setting.findings.boards[*board].cells[*cell].metrics[0].changes[pair]
+    };
+    let differs =
+        matches!(word, Verdict::Worse | Verdict::Better | Verdict::LikelyWorse | Verdict::LikelyBetter);
     if total == 1 {
         let change = change(&places[0]);
         let range = change.interval.map(|bounds| format!(" {}", interval(bounds, 0))).unwrap_or_default();

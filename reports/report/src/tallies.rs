@@ -1,6 +1,6 @@
 //! How visits and trials ended, counted for each variant and compared between them.
 
-use crate::findings::{CountDifference, Seen, Tally};
+use crate::findings::{CountDifference, Outliers, Seen, Tally};
 use kab_model::{FailureClass, Outcome, Reason, VariantName, Visit, VisitState};
 use kab_stats::counts::{Count, fisher};
 
@@ -59,18 +59,24 @@ fn see(seen: &mut Vec<Seen>, reason: &Reason) {
 }
 
 /// Where the two variants of a pair do not end alike. `pairs` are indices in `tallies`.
-pub(crate) fn count_differences(tallies: &[Tally], pairs: &[(usize, usize)]) -> Vec<CountDifference> {
-    type Counter = (&'static str, fn(&Tally) -> (usize, usize));
-    let counters: [Counter; 4] = [
-        ("noted trials", |t| (t.noted_trials, t.trials)),
-        ("failed trials", |t| (t.failed_trials, t.trials)),
-        ("void trials", |t| (t.void_trials, t.trials + t.void_trials)),
-        ("failed visits", |t| (failed_visits(t), t.visits)),
+pub(crate) fn count_differences(
+    tallies: &[Tally],
+    outliers: &[Outliers],
+    pairs: &[(usize, usize)],
+) -> Vec<CountDifference> {
+    type Counter = (&'static str, fn(&Tally, &Outliers) -> (usize, usize));
+    let counters: [Counter; 5] = [
+        ("noted trials", |t, _| (t.noted_trials, t.trials)),
+        ("failed trials", |t, _| (t.failed_trials, t.trials)),
+        ("void trials", |t, _| (t.void_trials, t.trials + t.void_trials)),
+        ("failed boots", |t, _| (failed_visits(t), t.visits)),
+        ("outlying trials", |_, o| (o.low + o.high, o.of)),
     ];
     let mut found = Vec::new();
     for (pair, (candidate, reference)) in pairs.iter().enumerate() {
         for (what, counter) in counters {
-            let (a, b) = (counter(&tallies[*candidate]), counter(&tallies[*reference]));
+            let of = |variant: usize| counter(&tallies[variant], &outliers[variant]);
+            let (a, b) = (of(*candidate), of(*reference));
             let p = fisher(count(a), count(b)).get();
             if p <= LEVEL {
                 found.push(CountDifference { what: what.to_owned(), pair, candidate: a, reference: b, p });

@@ -1,11 +1,14 @@
 //! From the trials of a run to verdicts: rows for kab-stats, its answers in the words of the glossary.
 
-use crate::findings::{Change, CpuPerIo, Geomean, Mean, Verdict};
+use crate::findings::{Change, CpuPerIo, Geomean, Mean, Outliers, Verdict};
 use crate::quantity::letter;
 use crate::tallies::INTERRUPTED;
 use kab_model::{CellId, Metric, Outcome, Plan, Run, TrialState, Visit, VisitState};
 use kab_stats::cell::{Gate, MIN_VISITS, Method};
-use kab_stats::{Better, CellInput, CellRule, CellVerdict, NoVerdict, Pair, Row, Scale, ShownBy, Units, judge};
+use kab_stats::outliers::{modes, outliers};
+use kab_stats::{
+    Better, CellInput, CellRule, CellVerdict, NoVerdict, Pair, Row, Scale, ShownBy, Units, judge,
+};
 
 /// Margin for a specification that kab-stats refuses; the experiment's parser lets none through.
 const FALLBACK_MARGIN: f64 = 0.02;
@@ -35,7 +38,14 @@ pub(crate) struct Judged {
 
 impl Judged {
     /// Judges `metric`. `same` tells the pairs that are identical by construction; they are no part of the family.
-    pub(crate) fn new(run: &Run, plan: &Plan, metric: Metric, trials: Trials, pairs: &[(usize, usize)], same: &[bool]) -> Self {
+    pub(crate) fn new(
+        run: &Run,
+        plan: &Plan,
+        metric: Metric,
+        trials: Trials,
+        pairs: &[(usize, usize)],
+        same: &[bool],
+    ) -> Self {
         let inputs: Vec<Vec<CellInput>> = plan
             .boards
             .iter()
@@ -127,6 +137,22 @@ impl Judged {
         (0..count).filter(|v| self.units[board].iter().any(|units| !units.of(*v).is_empty())).collect()
     }
 
+    /// Trials of each variant that lie far from the others, over all cells of a board: how many, and of how many.
+    pub(crate) fn outliers(&self, board: usize, count: usize) -> Vec<Outliers> {
+        let mut totals = vec![Outliers::default(); count];
+        for (variant, found) in self.inputs[board].iter().flat_map(outliers) {
+            totals[variant].low += found.low as usize;
+            totals[variant].high += found.high as usize;
+            totals[variant].of += found.of as usize;
+        }
+        totals
+    }
+
+    /// Sizes of the slow and the fast group where the boots of a variant fall into two.
+    pub(crate) fn modes(&self, board: usize, cell: usize, variant: usize) -> Option<(usize, usize)> {
+        modes(&self.units[board][cell].values(variant)).map(|found| (found.low, found.high))
+    }
+
     fn common(&self, board: usize, variants: &[usize]) -> Vec<usize> {
         kab_stats::geomean::common_cells(&self.inputs[board], variants)
     }
@@ -155,7 +181,14 @@ fn input(plan: &Plan, visits: &[Visit], cell: &CellId, metric: Metric, trials: T
         for trial in visit.trials.iter().filter(|trial| &trial.key.cell == cell && !trial.key.warmup) {
             let Some((value, void)) = reading(trial, metric, trials, void_visit) else { continue };
             let key = &visit.key;
-            rows.push(Row { variant, round: Some(key.round), visit: key.visit, seq: Some(key.visit), value, void });
+            rows.push(Row {
+                variant,
+                round: Some(key.round),
+                visit: key.visit,
+                seq: Some(key.visit),
+                value,
+                void,
+            });
         }
     }
     CellInput { rule: rule(plan, metric), rows }
@@ -221,10 +254,15 @@ fn why(judged: &CellVerdict) -> Option<String> {
     let (candidate, reference) = (letter(judged.pair.candidate), letter(judged.pair.reference));
     let evidence = &judged.evidence;
     Some(match reason {
-        NoVerdict::Undefined => "all values of each are equal, and the boots are too few for ranks".to_owned(),
-        NoVerdict::Gate(Gate::Missing { variant }) => format!("no number of {}", letter(variant)),
+        NoVerdict::Undefined => {
+            "all values of each are equal, and the boots are too few for ranks".to_owned()
+        }
+        NoVerdict::Gate(Gate::Missing { variant }) => format!("{} has no number here", letter(variant)),
+        NoVerdict::Gate(Gate::BadValue(bad)) if bad.value.is_finite() => {
+            format!("{} has a trial that measured {:.0}", letter(bad.variant), bad.value)
+        }
         NoVerdict::Gate(Gate::BadValue(bad)) => {
-            format!("{} has a trial with the value {:.0}", letter(bad.variant), bad.value)
+            format!("{} has a trial whose value is no number", letter(bad.variant))
         }
         NoVerdict::Gate(Gate::TooFewVisits) => format!(
             "boots: {candidate} {}, {reference} {}; the noise between boots is unknown below {MIN_VISITS}",

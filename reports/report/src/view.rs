@@ -21,7 +21,7 @@ pub struct View {
     /// One section a board.
     pub boards: Vec<BoardView>,
     /// What the marks in the tables mean.
-    pub legend: String,
+    pub legend: Vec<String>,
     /// Why there is no verdict, by mark.
     pub footnotes: Vec<Named>,
     /// Noted, void and unmeasured trials and what follows from them.

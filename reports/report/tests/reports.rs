@@ -4,7 +4,7 @@
 
 mod support;
 
-use kab_model::{Accel, Outcome, Run, SeriesInfo};
+use kab_model::{Accel, ConfigItem, ConfigValue, Outcome, Run, SeriesInfo};
 use kab_report::{Findings, HostFact, Meta, Options, findings, markdown, text};
 use support::{Fate, Lab, reason};
 
@@ -48,8 +48,18 @@ fn three_kernels() -> Lab {
         (plan.variants[2].name.clone(), plan.variants[0].name.clone()),
     ];
     lab.level = Box::new(|board, variant, cell| {
-        let qrd = [[4526.0, 6295.0, 4321.0], [64_315.0, 62_137.0, 52_506.0], [6577.0, 8580.0, 6727.0], [97_911.0, 105_927.0, 87_239.0]];
-        let hdk = [[5126.0, 5848.0, 4370.0], [53_609.0, 44_397.0, 53_621.0], [7676.0, 8992.0, 6905.0], [97_419.0, 103_790.0, 88_468.0]];
+        let qrd = [
+            [4526.0, 6295.0, 4321.0],
+            [64_315.0, 62_137.0, 52_506.0],
+            [6577.0, 8580.0, 6727.0],
+            [97_911.0, 105_927.0, 87_239.0],
+        ];
+        let hdk = [
+            [5126.0, 5848.0, 4370.0],
+            [53_609.0, 44_397.0, 53_621.0],
+            [7676.0, 8992.0, 6905.0],
+            [97_419.0, 103_790.0, 88_468.0],
+        ];
         [qrd, hdk][board][cell][variant]
     });
     lab
@@ -58,4 +68,240 @@ fn three_kernels() -> Lab {
 #[test]
 fn three_kernels_on_two_boards() {
     insta::assert_snapshot!(short(&three_kernels()));
+}
+
+#[test]
+fn three_kernels_in_full() {
+    let mut lab = three_kernels();
+    lab.plan.boards.truncate(1);
+    lab.plan.cells.truncate(2);
+    insta::assert_snapshot!(text(&found(&lab), full()).unwrap());
+}
+
+#[test]
+fn three_kernels_in_markdown() {
+    insta::assert_snapshot!(markdown(&found(&three_kernels()), Options::default()).unwrap());
+}
+
+#[test]
+fn three_kernels_in_full_markdown() {
+    let mut lab = three_kernels();
+    lab.plan.boards.truncate(1);
+    lab.plan.cells.truncate(1);
+    insta::assert_snapshot!(markdown(&found(&lab), full()).unwrap());
+}
+
+/// One board, two variants; `change` is the candidate's factor in each of the four cells.
+fn two_kernels(rounds: usize, change: [f64; 4]) -> Lab {
+    let mut lab = Lab::new(&["vm-ufs"], &["v6.16", "v6.16 + series"], rounds);
+    let plan = &mut lab.plan;
+    plan.variants[1].base_commit = plan.variants[0].commit.clone();
+    plan.variants[1].series = Some(SeriesInfo {
+        source: "series.mbox".to_owned(),
+        subjects: vec!["scsi: ufs: core: spare a lock".to_owned()],
+    });
+    let level = [4_526.0, 64_315.0, 6_577.0, 97_911.0];
+    lab.level = Box::new(move |_, variant, cell| level[cell] * if variant == 1 { change[cell] } else { 1.0 });
+    lab
+}
+
+#[test]
+fn worse_better_and_same() {
+    insta::assert_snapshot!(short(&two_kernels(8, [0.85, 1.0, 1.12, 1.0])));
+}
+
+#[test]
+fn undecided_when_boots_are_noisy() {
+    let mut lab = two_kernels(6, [0.97, 1.0, 1.03, 0.99]);
+    lab.noise = (0.06, 0.01);
+    insta::assert_snapshot!(short(&lab));
+}
+
+#[test]
+fn two_boots_carry_no_verdict() {
+    insta::assert_snapshot!(short(&two_kernels(2, [0.7; 4])));
+}
+
+#[test]
+fn a_variant_that_never_boots_is_the_answer() {
+    let mut lab = Lab::new(&["vm-ufs", "vm-nvme"], &["v6.15", "v6.16", "v6.17-rc1"], 6);
+    for round in 0..2 {
+        lab.fates.insert((0, 2, round), Fate::NoBoot);
+    }
+    for round in 2..6 {
+        lab.fates.insert((0, 2, round), Fate::Never);
+    }
+    lab.given_up = vec![(0, Some(2))];
+    insta::assert_snapshot!(short(&lab));
+}
+
+#[test]
+fn a_variant_that_cannot_be_built() {
+    let mut lab = two_kernels(5, [1.0; 4]);
+    lab.broken_builds = vec![1];
+    insta::assert_snapshot!(short(&lab));
+}
+
+#[test]
+fn crashes_failed_and_void_trials() {
+    let mut lab = two_kernels(8, [0.97; 4]);
+    let failed = Outcome::Failed {
+        reasons: vec![reason("io-error", "fio: io_u error on file /dev/sda: Input/output error")],
+    };
+    let void = Outcome::Void { reasons: vec![reason("host-load", "load average 3.1 on 2 CPUs")] };
+    lab.fates.insert((0, 1, 1), Fate::Crash);
+    lab.fates.insert((0, 1, 2), Fate::Crash);
+    lab.fates.insert((0, 1, 3), Fate::Trial { cell: 1, trial: 0, outcome: failed });
+    lab.fates.insert((0, 0, 4), Fate::Trial { cell: 2, trial: 2, outcome: void });
+    lab.fates.insert((0, 0, 5), Fate::Void);
+    insta::assert_snapshot!(short(&lab));
+}
+
+#[test]
+fn noted_trials_stay_and_a_verdict_that_rests_on_them_says_so() {
+    let mut lab = two_kernels(8, [1.0; 4]);
+    lab.plan.trials = 1;
+    lab.noise = (0.004, 0.002);
+    lab.noted_factor = 0.8;
+    let stall = Outcome::Noted {
+        reasons: vec![reason("rcu-stall", "rcu: INFO: rcu_preempt detected stalls on CPUs/tasks")],
+    };
+    for round in [1, 3, 6] {
+        lab.fates.insert((0, 1, round), Fate::Trial { cell: 1, trial: 0, outcome: stall.clone() });
+    }
+    let report = short(&lab);
+    let unwrapped = report.replace("\n  ", " ");
+    assert!(unwrapped.contains("B vs A in randread/8 would be same instead of undecided."), "{report}");
+    insta::assert_snapshot!(report);
+}
+
+#[test]
+fn emulation_and_an_unfinished_run_are_said_first() {
+    let mut lab = two_kernels(8, [0.9; 4]);
+    lab.accel = Accel::Tcg;
+    lab.finished = false;
+    for round in 4..8 {
+        lab.in_round(0, round, &Fate::Never);
+    }
+    let report = short(&lab);
+    assert!(report.starts_with("INCOMPLETE: 8 of 16 boots done"));
+    assert!(report.lines().take(6).any(|line| line.contains("not hardware")));
+    insta::assert_snapshot!(report);
+}
+
+#[test]
+fn seven_variants_fit_in_72_columns() {
+    let names = [
+        "v6.11",
+        "v6.12",
+        "v6.13",
+        "v6.14",
+        "v6.15",
+        "v6.16",
+        "v6.17 with a name that goes on and on and on, for a whole line and more",
+    ];
+    let mut lab = Lab::new(&["vm-ufs"], &names, 8);
+    let base = [4_526.0, 64_315.0, 6_577.0, 97_911.0];
+    lab.level = Box::new(move |_, variant, cell| base[cell] * (1.0 - 0.02 * variant as f64));
+    insta::assert_snapshot!(short(&lab));
+}
+
+#[test]
+fn only_what_differs_is_told() {
+    let mut lab = two_kernels(5, [1.0; 4]);
+    let variant = &mut lab.plan.variants[1];
+    variant.series = None;
+    variant.changed_files = (1..=5).map(|file| format!("block/blk-{file}.c")).collect();
+    variant.cmdline = Some("ufshcd_core.use_mcq_mode=0".to_owned());
+    variant.config.push(ConfigItem::Fragment("/home/me/ufs.config".into()));
+    let (symbol, value) = ("CONFIG_PROVE_LOCKING".to_owned(), ConfigValue::No);
+    variant.config.push(ConfigItem::Option { symbol, value, optional: false });
+    let report = short(&lab).replace("\n  ", " ");
+    let told = "A->B: 5 files, such as block/blk-1.c, block/blk-2.c; config +ufs.config, +CONFIG_PROVE_LOCKING=n; \
+                cmdline none -> ufshcd_core.use_mcq_mode=0\n";
+    assert!(report.contains(told), "{report}");
+    assert!(!report.contains("/home"), "{report}");
+    assert!(!report.contains("compiler"), "{report}");
+}
+
+#[test]
+fn identical_images_are_named() {
+    let mut lab = two_kernels(6, [1.0; 4]);
+    lab.same_image = vec![1];
+    let report = short(&lab);
+    assert!(report.contains("B = v6.16 + series (A + 1 patch, identical image to A)"), "{report}");
+    assert!(report.contains("B vs A: IOPS identical in all 4 tests"), "{report}");
+}
+
+#[test]
+fn one_variant_has_numbers_and_no_verdict() {
+    let lab = Lab::new(&["vm-ufs"], &["v6.16"], 3);
+    let report = short(&lab);
+    assert!(report.starts_with("One variant: nothing to compare."), "{report}");
+    assert!(report.contains("randread/1"), "{report}");
+}
+
+#[test]
+fn a_run_without_a_plan_renders() {
+    let empty = findings(&Run::default(), &meta());
+    assert!(text(&empty, full()).unwrap().contains("INCOMPLETE"));
+    assert!(markdown(&empty, full()).unwrap().contains("INCOMPLETE"));
+}
+
+#[test]
+fn percentages_follow_from_the_means_beside_them() {
+    let mut checked = 0;
+    for variants in 2..=7 {
+        let names: Vec<String> = (0..variants).map(|v| format!("v6.{v}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let mut lab = Lab::new(&["vm"], &names, 5);
+        let base = [152.4, 64_315.0, 6_577.0, 97_911.0];
+        lab.level =
+            Box::new(move |_, variant, cell| base[cell] * (1.0 + 0.07 * variant as f64 - 0.02 * cell as f64));
+        checked += closing_rows(&short(&lab));
+    }
+    assert!(checked > 40, "only {checked} changes were found beside their means");
+}
+
+/// Checks every change in a table that also has the means of its pair; the number of them.
+fn closing_rows(report: &str) -> usize {
+    let mut head: Vec<String> = Vec::new();
+    let mut checked = 0;
+    for line in report.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if line.contains("[95% CI]") {
+            // Letters before the first "vs" are columns of means; the last one is the pair's candidate.
+            // A head over shortened labels is no letter.
+            let cleaned = line.replace("[95% CI]", " ").replace("rand ", " ");
+            head = cleaned.split_whitespace().map(str::to_owned).collect();
+            continue;
+        }
+        if !["rand", "read", "write"].iter().any(|start| line.starts_with(start)) || head.is_empty() {
+            continue;
+        }
+        let first_pair = head.iter().position(|word| word == "vs").unwrap() - 1;
+        let letters = &head[..first_pair];
+        let means = &words[1..=letters.len()];
+        let changes: Vec<f64> = words
+            .iter()
+            .filter_map(|word| word.strip_suffix('%'))
+            .map(|word| word.parse().unwrap())
+            .collect();
+        for (pair, change) in head[first_pair..].chunks(3).zip(changes) {
+            let mean = |letter: &String| letters.iter().position(|l| l == letter).map(|at| means[at]);
+            let (Some(candidate), Some(reference)) = (mean(&pair[0]), mean(&pair[2])) else { continue };
+            let ((c_low, c_high), (r_low, r_high)) = (rounding(candidate), rounding(reference));
+            let (low, high) = (100.0 * (c_low / r_high - 1.0), 100.0 * (c_high / r_low - 1.0));
+            assert!(low - 0.051 <= change && change <= high + 0.051, "{line}: {change} not in {low}..{high}");
+            checked += 1;
+        }
+    }
+    checked
+}
+
+/// The values that are printed as `text`.
+fn rounding(text: &str) -> (f64, f64) {
+    let decimals = text.split_once('.').map_or(0, |(_, digits)| digits.len());
+    let (value, half) = (text.parse::<f64>().unwrap(), 0.5 * 10f64.powi(-(decimals as i32)));
+    (value - half, value + half)
 }

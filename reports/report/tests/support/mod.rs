@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// A small generator, so that every test sees the same noise.
-pub struct Noise(u64);
+pub(crate) struct Noise(u64);
 
 impl Noise {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1))
     }
 
@@ -20,14 +20,14 @@ impl Noise {
     }
 
     /// About standard normal.
-    pub fn normal(&mut self) -> f64 {
+    pub(crate) fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.next()).sum::<f64>() - 6.0
     }
 }
 
 /// What happens to one variant on one board in one round.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Fate {
+pub(crate) enum Fate {
     Fine,
     NoBoot,
     Crash,
@@ -35,34 +35,48 @@ pub enum Fate {
     /// Nothing happened yet.
     Never,
     /// This trial of this cell is judged so; the others are fine.
-    Trial { cell: usize, trial: u32, outcome: Outcome },
+    Trial {
+        cell: usize,
+        trial: u32,
+        outcome: Outcome,
+    },
 }
 
 /// A run in the making.
-pub struct Lab {
-    pub plan: Plan,
+pub(crate) struct Lab {
+    pub(crate) plan: Plan,
     /// IOPS of a cell before noise, by (board, variant, cell).
-    pub level: Box<dyn Fn(usize, usize, usize) -> f64>,
+    pub(crate) level: Box<dyn Fn(usize, usize, usize) -> f64>,
     /// Deviation between boots and between trials.
-    pub noise: (f64, f64),
-    pub fates: BTreeMap<(usize, usize, usize), Fate>,
-    pub broken_builds: Vec<usize>,
-    pub same_image: Vec<usize>,
-    pub accel: Accel,
-    pub finished: bool,
-    pub given_up: Vec<(usize, Option<usize>)>,
+    pub(crate) noise: (f64, f64),
+    /// What a noted trial is slower by.
+    pub(crate) noted_factor: f64,
+    pub(crate) fates: BTreeMap<(usize, usize, usize), Fate>,
+    pub(crate) broken_builds: Vec<usize>,
+    pub(crate) same_image: Vec<usize>,
+    pub(crate) accel: Accel,
+    pub(crate) finished: bool,
+    pub(crate) given_up: Vec<(usize, Option<usize>)>,
 }
 
-pub fn reason(rule: &str, detail: &str) -> Reason {
+pub(crate) fn reason(rule: &str, detail: &str) -> Reason {
     Reason { rule: rule.to_owned(), detail: detail.to_owned() }
 }
 
+/// The level is a function; the rest tells a failing case apart.
+impl std::fmt::Debug for Lab {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lab").field("plan", &self.plan).field("fates", &self.fates).finish_non_exhaustive()
+    }
+}
+
 impl Lab {
-    pub fn new(boards: &[&str], variants: &[&str], rounds: usize) -> Self {
+    pub(crate) fn new(boards: &[&str], variants: &[&str], rounds: usize) -> Self {
         Self {
             plan: plan(boards, variants, rounds),
             level: Box::new(|_, _, cell| [4_526.0, 64_315.0, 6_577.0, 97_911.0][cell % 4]),
             noise: (0.01, 0.005),
+            noted_factor: 1.0,
             fates: BTreeMap::new(),
             broken_builds: Vec::new(),
             same_image: Vec::new(),
@@ -72,14 +86,14 @@ impl Lab {
         }
     }
 
-    /// What one variant meets in every round of a board.
-    pub fn always(&mut self, board: usize, variant: usize, fate: Fate) {
-        for round in 0..self.plan.boards[board].rounds.len() {
+    /// What every variant meets in one round of a board.
+    pub(crate) fn in_round(&mut self, board: usize, round: usize, fate: &Fate) {
+        for variant in 0..self.plan.variants.len() {
             self.fates.insert((board, variant, round), fate.clone());
         }
     }
 
-    pub fn events(&self) -> Vec<Event> {
+    pub(crate) fn events(&self) -> Vec<Event> {
         let mut events = vec![
             Event::Planned { plan: Box::new(self.plan.clone()) },
             Event::Opened { kab: "0.1.0".to_owned(), pid: 1 },
@@ -97,14 +111,18 @@ impl Lab {
         events
     }
 
-    pub fn run(&self) -> Run {
+    pub(crate) fn run(&self) -> Run {
         Run::from_events(&self.events())
     }
 
     fn build(&self, index: usize, variant: &PlannedVariant) -> Event {
         if self.broken_builds.contains(&index) {
             let error = "drivers/ufs/core/ufshcd.c:7002:9: error: implicit declaration of function 'ufshcd_foo'\nmake: *** [Makefile:248] Error 2";
-            return Event::BuildFailed { variant: variant.name.clone(), arch: Arch::X86_64, error: error.to_owned() };
+            return Event::BuildFailed {
+                variant: variant.name.clone(),
+                arch: Arch::X86_64,
+                error: error.to_owned(),
+            };
         }
         let image = if self.same_image.contains(&index) { 0 } else { index };
         let artifact = Artifact {
@@ -147,7 +165,12 @@ impl Lab {
                 }
                 let attempts: &[Fate] = if fate == Fate::Void { &[Fate::Void, Fate::Fine] } else { &[fate] };
                 for fate in attempts {
-                    let key = VisitKey { board: name.clone(), round: round as u32, variant: variant.clone(), visit };
+                    let key = VisitKey {
+                        board: name.clone(),
+                        round: round as u32,
+                        variant: variant.clone(),
+                        visit,
+                    };
                     self.visit(&key, (board, index), fate, noise, events);
                     visit += 1;
                 }
@@ -162,14 +185,24 @@ impl Lab {
         }
     }
 
-    fn visit(&self, key: &VisitKey, at: (usize, usize), fate: &Fate, noise: &mut Noise, events: &mut Vec<Event>) {
+    fn visit(
+        &self,
+        key: &VisitKey,
+        at: (usize, usize),
+        fate: &Fate,
+        noise: &mut Noise,
+        events: &mut Vec<Event>,
+    ) {
         let visit = || key.clone();
         events.push(Event::VisitStarted { visit: visit() });
         if *fate == Fate::NoBoot {
             events.push(Event::VisitFailed {
                 visit: visit(),
                 class: FailureClass::Boot,
-                reason: reason("panic", "Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)"),
+                reason: reason(
+                    "panic",
+                    "Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)",
+                ),
                 console: None,
             });
             return;
@@ -181,10 +214,14 @@ impl Lab {
                 let warmup = trial < self.plan.warmup;
                 let number = if warmup { trial } else { trial - self.plan.warmup };
                 let outcome = match fate {
-                    Fate::Trial { cell, trial, outcome } if *cell == index && *trial == number && !warmup => outcome.clone(),
+                    Fate::Trial { cell, trial, outcome } if *cell == index && *trial == number && !warmup => {
+                        outcome.clone()
+                    }
                     _ => Outcome::Ok,
                 };
                 let iops = (self.level)(at.0, at.1, index) * (luck + self.noise.1 * noise.normal()).exp();
+                let noted = matches!(outcome, Outcome::Noted { .. });
+                let iops = if noted { iops * self.noted_factor } else { iops };
                 self.trial(key, cell, (warmup, number, 0), outcome.clone(), iops, events);
                 if matches!(outcome, Outcome::Void { .. }) {
                     self.trial(key, cell, (warmup, number, 1), Outcome::Ok, iops, events);
@@ -201,7 +238,11 @@ impl Lab {
             }
         }
         events.push(match fate {
-            Fate::Void => Event::VisitVoided { visit: visit(), reason: reason("agent-lost", "no answer for 30 s"), console: None },
+            Fate::Void => Event::VisitVoided {
+                visit: visit(),
+                reason: reason("agent-lost", "no answer for 30 s"),
+                console: None,
+            },
             _ => Event::VisitEnded { visit: visit(), console: None },
         });
     }
@@ -281,7 +322,7 @@ fn proof(variant: &PlannedVariant) -> BootProof {
     }
 }
 
-pub fn option(name: &str, value: &str) -> FioOption {
+pub(crate) fn option(name: &str, value: &str) -> FioOption {
     FioOption { name: name.to_owned(), value: value.to_owned() }
 }
 
@@ -378,7 +419,10 @@ fn plan(boards: &[&str], variants: &[&str], count: usize) -> Plan {
         variants: variants.iter().enumerate().map(|(index, name)| planned_variant(index, name)).collect(),
         baseline: names[0].clone(),
         pairs: names[1..].iter().map(|name| (name.clone(), names[0].clone())).collect(),
-        boards: boards.iter().map(|name| PlannedBoard { spec: board(name), rounds: rounds(&names, count) }).collect(),
+        boards: boards
+            .iter()
+            .map(|name| PlannedBoard { spec: board(name), rounds: rounds(&names, count) })
+            .collect(),
         cells: cells(),
         trials: 3,
         warmup: 1,
