@@ -1,8 +1,8 @@
 //! From a pinned variant to an artifact: out of the cache, or built with as little work as the last build left.
 
-use crate::cache::{Cache, CacheError, Entry, check_space};
+use crate::cache::{Cache, CacheError, Entry, check_path, check_space, digest_of};
 use crate::compile::{Log, Make, MakeError, arguments, image};
-use crate::config::{ConfigError, Request};
+use crate::config::{Config, ConfigError, Request, decides_configuration};
 use crate::elf::{BuildIdError, build_id};
 use crate::git::GitError;
 use crate::kernels::Kernels;
@@ -13,6 +13,7 @@ use crate::progress::{Progress, Report};
 use crate::tools::{Compiler, ToolError, Tools};
 use crate::tree::SourceTree;
 use kab_model::{Arch, Artifact, PlannedVariant};
+use std::path::Path;
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -83,6 +84,15 @@ struct Inputs {
     key: String,
 }
 
+/// A build under way.
+struct Work<'a> {
+    variant: &'a PlannedVariant,
+    arch: Arch,
+    inputs: &'a Inputs,
+    output: &'a Output,
+    make: Make<'a>,
+}
+
 impl Kernels {
     /// The artifact of a variant if the cache has it. Builds nothing.
     pub async fn cached(
@@ -108,6 +118,7 @@ impl Kernels {
         if let Some(artifact) = cache.find(&inputs.key)? {
             return Ok(artifact);
         }
+        check_path(self.cache())?;
         self.ensure_source(variant, report, cancel).await?;
         let wait = |holder| report(Progress::Waiting { holder });
         let purpose = format!("building {}", variant.name);
@@ -148,80 +159,75 @@ impl Kernels {
             jobs: self.settings().jobs,
             log: self.new_log(variant, &inputs.key)?,
         };
+        let work = Work { variant, arch, inputs, output: &output, make };
         output.begin().map_err(CacheError::at(output.folder()))?;
-        let made = self.make(variant, arch, inputs, &make, &output, report, cancel).await;
+        let made = self.make(&work, report, cancel).await;
         if !made.as_ref().is_err_and(BuildError::is_torn) {
             output.end().map_err(CacheError::at(output.folder()))?;
         }
         made?;
-        self.publish(variant, arch, inputs, &make, started)
+        self.publish(&work, started)
     }
 
     /// Configures and compiles.
-    #[allow(clippy::too_many_arguments)] // One step of `build_now`, apart for what has to follow whatever it yields.
     async fn make(
         &self,
-        variant: &PlannedVariant,
-        arch: Arch,
-        inputs: &Inputs,
-        make: &Make<'_>,
-        output: &Output,
+        work: &Work<'_>,
         report: Report<'_>,
         cancel: &CancellationToken,
     ) -> Result<(), BuildError> {
-        report(Progress::Configuring);
-        let config = inputs.request.apply(make, cancel).await?;
-        make.tools.check_headers(&config, &variant.toolchain, cancel).await?;
-        let full = self.full_steps(variant, output, cancel).await?;
-        let estimate = full.flatten();
+        let (make, output) = (&work.make, work.output);
+        let changed = self.changed_since_last(work, cancel).await?;
+        let path = make.output().join(".config");
+        let config = if keeps_config(output, &path, changed.as_deref()) {
+            Config::read(&path)?
+        } else {
+            report(Progress::Configuring);
+            work.inputs.request.apply(make, cancel).await?
+        };
+        make.tools.check_headers(&config, &work.variant.toolchain, cancel).await?;
+
+        let last_full = output.last().map(|last| last.full_steps);
+        let estimate = if changed.is_none() { last_full } else { None };
         let log = make.log.path().to_owned();
         let mut done = 0;
         let mut on_step = |steps| {
             done = steps;
             report(Progress::Compiling { steps, estimate, log: log.clone() });
         };
-        report(Progress::Compiling { steps: 0, estimate, log: log.clone() });
-        make.run(image(arch).0, cancel, &mut on_step).await?;
-        let full_steps = match full {
-            Some(_) => done,
-            None => output.last().map_or(done, |last| last.full_steps),
-        };
-        let last = LastBuild { tree: variant.tree.clone(), full_steps };
+        on_step(0);
+        make.run(image(work.arch).0, cancel, &mut on_step).await?;
+        let full_steps = if changed.is_none() { done } else { last_full.unwrap_or(done) };
+        let config_digest = digest_of(&path).map_err(CacheError::at(&path))?;
+        let last = LastBuild { tree: work.variant.tree.clone(), config_digest, full_steps };
         output.remember(&last).map_err(CacheError::at(output.folder()))?;
         Ok(())
     }
 
-    /// `Some` if this build has nearly everything to do: with the steps that this took last time, if that is known.
-    async fn full_steps(
+    /// Files that differ from what was built last in this output folder; `None` if those are nearly all.
+    async fn changed_since_last(
         &self,
-        variant: &PlannedVariant,
-        output: &Output,
+        work: &Work<'_>,
         cancel: &CancellationToken,
-    ) -> Result<Option<Option<usize>>, BuildError> {
-        let Some(last) = output.last() else { return Ok(Some(None)) };
-        let changed = self.mirror().changed_files(&last.tree, &variant.tree, NEARLY_ALL, cancel).await;
+    ) -> Result<Option<Vec<String>>, BuildError> {
+        let Some(last) = work.output.last() else { return Ok(None) };
+        let changed = self.mirror().changed_files(&last.tree, &work.variant.tree, NEARLY_ALL, cancel).await;
         match changed {
-            Ok(files) if files.len() < NEARLY_ALL => Ok(None),
+            Ok(files) => Ok((files.len() < NEARLY_ALL).then_some(files)),
             Err(error) if error.is_cancelled() => Err(error.into()),
-            // A tree that the mirror no longer has says nothing: it was another one.
-            _ => Ok(Some(Some(last.full_steps))),
+            // The mirror no longer has that tree: it was another one.
+            Err(_) => Ok(None),
         }
     }
 
-    fn publish(
-        &self,
-        variant: &PlannedVariant,
-        arch: Arch,
-        inputs: &Inputs,
-        make: &Make<'_>,
-        started: Instant,
-    ) -> Result<Artifact, BuildError> {
+    fn publish(&self, work: &Work<'_>, started: Instant) -> Result<Artifact, BuildError> {
+        let Work { variant, arch, inputs, make, .. } = work;
         let output = make.output();
         let release_file = output.join("include/config/kernel.release");
         let release = std::fs::read_to_string(&release_file).map_err(CacheError::at(&release_file))?;
         let artifact = Artifact {
             key: inputs.key.clone(),
-            arch,
+            arch: *arch,
             build_id: build_id(&output.join("vmlinux"))?,
             tree: variant.tree.clone(),
             compiler: inputs.compiler.version.clone(),
@@ -235,7 +241,7 @@ impl Kernels {
             config_digest: String::new(),
             log: Default::default(),
         };
-        let (image, config) = (output.join(image(arch).1), output.join(".config"));
+        let (image, config) = (output.join(image(*arch).1), output.join(".config"));
         let scratch = self.fresh_folder("build").map_err(CacheError::at(self.cache()))?;
         let entry = Entry { image: &image, config: &config, log: make.log.path(), artifact };
         let artifact = Cache::new(self.cache()).publish(entry, scratch.path())?;
@@ -299,6 +305,14 @@ impl Kernels {
         let settings = self.settings();
         Tools { lifeline: settings.lifeline.clone(), search_path: settings.search_path.clone() }
     }
+}
+
+/// Whether the `.config` of the last build is what making it anew would give: making it takes longer than compiling three
+/// files.
+fn keeps_config(output: &Output, config: &Path, changed: Option<&[String]>) -> bool {
+    let same_rules = changed.is_some_and(|files| !files.iter().any(|file| decides_configuration(file)));
+    let same_file = |last: LastBuild| digest_of(config).is_ok_and(|digest| digest == last.config_digest);
+    same_rules && output.last().is_some_and(same_file)
 }
 
 /// A digest of texts whose borders count.

@@ -22,6 +22,12 @@ pub enum CacheError {
         /// The operating system's reason.
         source: std::io::Error,
     },
+    /// The kernel's Makefile refuses source and output folders whose path has a blank or a colon.
+    #[error("{}: the kernel cannot be built below a folder with blanks or colons in its name", path.display())]
+    Path {
+        /// The cache folder.
+        path: PathBuf,
+    },
     /// The disk is nearly full.
     #[error("{} has {} MiB free, a build needs {} MiB", path.display(), free >> 20, needed >> 20)]
     NoSpace {
@@ -110,6 +116,17 @@ impl Cache {
     }
 }
 
+/// Fails unless make can work below `folder`.
+pub(crate) fn check_path(folder: &Path) -> Result<(), CacheError> {
+    let bad = |byte: &u8| byte.is_ascii_whitespace() || *byte == b':';
+    let path = folder.to_owned();
+    if folder.as_os_str().as_encoded_bytes().iter().any(bad) {
+        Err(CacheError::Path { path })
+    } else {
+        Ok(())
+    }
+}
+
 /// Fails unless the disk of `folder` has that much free, bytes.
 pub(crate) fn check_space(folder: &Path, needed: u64) -> Result<(), CacheError> {
     let stat = rustix::fs::statvfs(folder).map_err(|errno| CacheError::at(folder)(errno.into()))?;
@@ -129,7 +146,8 @@ fn with_paths(artifact: Artifact, folder: &Path) -> Artifact {
     Artifact { image: folder.join(IMAGE), config: folder.join(CONFIG), log: folder.join(LOG), ..artifact }
 }
 
-fn digest_of(path: &Path) -> std::io::Result<String> {
+/// BLAKE3 of a file, hexadecimal.
+pub(crate) fn digest_of(path: &Path) -> std::io::Result<String> {
     let mut hasher = blake3::Hasher::new();
     std::io::copy(&mut File::open(path)?, &mut hasher)?;
     Ok(hasher.finalize().to_hex().to_string())
@@ -188,6 +206,12 @@ mod tests {
         std::fs::write(&published.image, "conten").unwrap();
         assert_eq!(Cache::new(root.path()).find("k").unwrap(), None);
         assert!(!root.path().join("artifacts/k").exists());
+    }
+
+    #[test]
+    fn blanks_in_the_path_are_noticed_beforehand() {
+        assert!(check_path(Path::new("/home/u/.cache/kab")).is_ok());
+        assert!(matches!(check_path(Path::new("/home/u/my cache")), Err(CacheError::Path { .. })));
     }
 
     #[test]

@@ -84,6 +84,13 @@ impl Config {
         Self { values: pairs.map(|(symbol, value)| (symbol.to_owned(), value.to_owned())).collect() }
     }
 
+    /// Reads a `.config`.
+    pub(crate) fn read(path: &Path) -> Result<Self, ConfigError> {
+        let text = std::fs::read_to_string(path);
+        text.map(|text| Self::parse(&text))
+            .map_err(|source| ConfigError::File { path: path.to_owned(), source })
+    }
+
     /// Whether a symbol is `y` or `m`.
     pub(crate) fn is_enabled(&self, symbol: &str) -> bool {
         self.values.get(symbol).is_some_and(|value| value == "y" || value == "m")
@@ -117,7 +124,7 @@ impl Request {
             match item {
                 ConfigItem::Base(name) => steps.push(Step::Target(target(name)?)),
                 ConfigItem::Fragment(path) => {
-                    steps.extend(read_fragment(path)?.into_iter().map(Step::Setting))
+                    steps.extend(read_fragment(path)?.into_iter().map(Step::Setting));
                 }
                 ConfigItem::Option { symbol, value, optional } => steps.push(Step::Setting(Setting {
                     symbol: symbol.clone(),
@@ -182,7 +189,7 @@ impl Request {
         }
         merge_into(&path, &pending).map_err(file)?;
         make.configure("olddefconfig", cancel).await?;
-        let config = Config::parse(&std::fs::read_to_string(&path).map_err(file)?);
+        let config = Config::read(&path)?;
         self.check(&config, make.source())?;
         Ok(config)
     }
@@ -219,6 +226,14 @@ impl Request {
         }
         Err(ConfigError::Lost(lost))
     }
+}
+
+/// Whether a file of the source tree may have a say in what a configuration becomes. kconfig runs scripts and asks
+/// the compiler, so this errs on the side of yes.
+pub(crate) fn decides_configuration(file: &str) -> bool {
+    let name = file.rsplit('/').next().unwrap_or(file);
+    let by_name = ["Kconfig", "Makefile", "Kbuild"].iter().any(|start| name.starts_with(start));
+    by_name || name.ends_with("config") || file.starts_with("scripts/") || file.contains("/configs/")
 }
 
 /// A base is handed to make as a target: it must not be an option or an assignment.
@@ -352,6 +367,20 @@ mod tests {
         std::fs::write(&path, "CONFIG_A=y\nA=y\n").unwrap();
         let error = read_fragment(&path).unwrap_err();
         assert!(matches!(error, ConfigError::FragmentLine { line: 2, .. }), "{error}");
+    }
+
+    #[test]
+    fn sources_do_not_decide_configurations() {
+        for file in [
+            "init/Kconfig",
+            "net/Kconfig.debug",
+            "scripts/gcc-version.sh",
+            "kernel/configs/tiny.config",
+            "Makefile",
+        ] {
+            assert!(decides_configuration(file), "{file}");
+        }
+        assert!(!decides_configuration("drivers/ufs/core/ufshcd.c"));
     }
 
     #[test]

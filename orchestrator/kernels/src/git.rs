@@ -137,6 +137,8 @@ impl Git {
             .env("TZ", "UTC")
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_OPTIONAL_LOCKS", "0")
+            // Reading must not make a partial clone of the user's fetch.
+            .env("GIT_NO_LAZY_FETCH", "1")
             .env("GIT_EDITOR", "false");
         if rules == Rules::Own {
             command = isolate(command);

@@ -16,7 +16,7 @@ const NEW_OUTPUT_SPACE: u64 = 4 << 30;
 /// What a [`Kernels`] is made of. The library reads no environment: the caller passes in what it takes from there.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Folder of the cache (absolute); created when needed, may be removed between runs.
+    /// Folder of the cache; created when needed, may be removed between runs.
     pub cache: PathBuf,
     /// Who watches over git and make.
     pub lifeline: Lifeline,
@@ -51,7 +51,9 @@ pub struct Kernels {
 
 impl Kernels {
     /// Uses a cache folder; touches nothing yet.
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(mut settings: Settings) -> Self {
+        // git and make run in folders of their own. An error leaves the path to fail where it is used.
+        settings.cache = std::path::absolute(&settings.cache).unwrap_or(settings.cache);
         let git = Git { lifeline: settings.lifeline.clone(), search_path: settings.search_path.clone() };
         let mirror = Mirror::new(git, settings.cache.join("mirror.git"));
         Self { settings, mirror }

@@ -26,6 +26,7 @@ mod git;
 mod kconfig;
 mod kernels;
 mod lock;
+mod mentions;
 mod mirror;
 mod output;
 mod process;

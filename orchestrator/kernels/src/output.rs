@@ -24,6 +24,8 @@ const HOST_BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 pub(crate) struct LastBuild {
     /// The tree that was built last.
     pub(crate) tree: String,
+    /// BLAKE3 of the `.config` it was built with.
+    pub(crate) config_digest: String,
     /// Steps of the last build that had (nearly) everything to do.
     pub(crate) full_steps: usize,
 }

@@ -5,7 +5,7 @@ use crate::git::{Git, GitError, Rules};
 use crate::kernels::Kernels;
 use crate::lock::{Lock, LockError};
 use crate::progress::{Progress, Report};
-use crate::series::{Series, SeriesError};
+use crate::series::{Onto, Series, SeriesError};
 use crate::tools::ToolError;
 use kab_model::{KernelSpec, SeriesInfo};
 use std::path::Path;
@@ -124,7 +124,8 @@ impl Kernels {
             None => (base.commit.clone(), None),
             Some(series) => {
                 let scratch = self.fresh_folder("am").map_err(|source| cache(self.cache(), source))?;
-                let commit = series.apply(mirror, &base.commit, scratch.path(), report, cancel).await?;
+                let commit =
+                    series.apply(mirror, base.as_onto(&spec.repo), scratch.path(), report, cancel).await?;
                 let subjects = mirror.subjects(&base.commit, &commit, cancel).await?;
                 (commit, Some(SeriesInfo { source: series.source().to_owned(), subjects }))
             }
@@ -148,6 +149,12 @@ impl Kernels {
 struct Base {
     commit: String,
     describe: Option<String>,
+}
+
+impl Base {
+    fn as_onto<'a>(&'a self, repo: &'a str) -> Onto<'a> {
+        Onto { commit: &self.commit, local: Some(Path::new(repo)).filter(|path| path.is_absolute()) }
+    }
 }
 
 async fn find(git: &Git, spec: &KernelSpec, cancel: &CancellationToken) -> Result<Base, ResolveError> {

@@ -6,6 +6,7 @@
 
 use crate::conflict::{Conflict, Mail};
 use crate::git::{GitError, Rules};
+use crate::mentions::Mentions;
 use crate::mirror::Mirror;
 use crate::process::Stream;
 use crate::progress::{Progress, Report};
@@ -62,6 +63,15 @@ impl SeriesError {
     }
 }
 
+/// What a series is applied to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Onto<'a> {
+    /// The base commit, in the mirror.
+    pub(crate) commit: &'a str,
+    /// The repository that it came from, unless that is a URL.
+    pub(crate) local: Option<&'a Path>,
+}
+
 /// A series, read.
 #[derive(Debug)]
 pub(crate) struct Series {
@@ -96,22 +106,54 @@ impl Series {
         &self.source
     }
 
-    /// The commit with all patches on top of `base`.
+    /// The commit with all patches on top of a base.
     pub(crate) async fn apply(
         &self,
         mirror: &Mirror,
-        base: &str,
-        scratch: &Path,
+        onto: Onto<'_>,
+        folder: &Path,
         report: Report<'_>,
         cancel: &CancellationToken,
     ) -> Result<String, ResolveError> {
-        let reference = self.reference(base);
+        let reference = self.reference(onto.commit);
         if let Some(commit) = mirror.commit_of(&reference, cancel).await? {
             return Ok(commit);
         }
-        let git_failed = |source| SeriesError::Apply { series: self.source.clone(), source };
-        let scratch = Scratch::create(mirror, scratch, base, cancel).await?;
-        let mails = self.split(&scratch, cancel).await?;
+        let mut mentions = Mentions::default();
+        self.files.iter().for_each(|(_, bytes)| _ = mentions.add(bytes));
+        let mut attempt = 0;
+        let commit = loop {
+            let folder = folder.join(attempt.to_string());
+            let scratch = Scratch::create(mirror, &folder, onto.commit, &mentions, cancel).await?;
+            let mails = self.split(&scratch, cancel).await?;
+            let Err(message) = self.am(&scratch, onto.commit, &mails, report, cancel).await? else {
+                break scratch.call("rev-parse").arg("HEAD").text(cancel).await?;
+            };
+            // A merge needs the files that the patch was made against, and those that it changes. Each further attempt has
+            // more of them than the one before. The patch at which `git am` stopped is decoded, the mails need not be.
+            let patch = std::fs::read(scratch.git_dir().join("rebase-apply/patch")).unwrap_or_default();
+            let mut better = mentions.add(&patch);
+            if let Some(repo) = onto.local {
+                better |= mentions.import(mirror, repo, &folder, cancel).await? > 0;
+            }
+            if !better {
+                return Err(Conflict::examine(&scratch, &self.source, &mails, message, cancel).await?);
+            }
+            attempt += 1;
+        };
+        mirror.keep(&reference, &commit, cancel).await?;
+        Ok(commit)
+    }
+
+    /// Runs `git am`; what it complained about, if it stopped.
+    async fn am(
+        &self,
+        scratch: &Scratch<'_>,
+        base: &str,
+        mails: &[Mail],
+        report: Report<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Result<(), String>, ResolveError> {
         let mut already = false;
         let mut done = 0;
         let mut on_line = |stream: Stream, line: &[u8]| {
@@ -124,22 +166,21 @@ impl Series {
             Ok(())
         };
         let am = scratch.call("am").args(["--3way", "--empty=drop", "--keep-non-patch", "--no-keep-cr"]);
-        let am =
-            am.args(["--no-scissors", "--patch-format=mbox", "--"]).args(mails.iter().map(|mail| &mail.path));
-        let (success, message) = am.lines(cancel, &mut on_line).await.map_err(git_failed)?;
+        let am = am.args(["--no-scissors", "--patch-format=mbox", "--"]);
+        let am = am.args(mails.iter().map(|mail| &mail.path)).lines(cancel, &mut on_line).await;
+        let (success, message) =
+            am.map_err(|source| SeriesError::Apply { series: self.source.clone(), source })?;
         if !success {
-            return Err(Conflict::examine(&scratch, &self.source, &mails, message, cancel).await?);
+            return Ok(Err(message));
         }
-        let commit = scratch.call("rev-parse").arg("HEAD").text(cancel).await?;
-        if commit == base {
-            let series = self.source.clone();
-            return Err(match already {
-                true => SeriesError::AlreadyApplied { series }.into(),
-                false => SeriesError::NoPatch { series }.into(),
-            });
+        let series = self.source.clone();
+        if scratch.call("rev-parse").arg("HEAD").text(cancel).await? != base {
+            Ok(Ok(()))
+        } else if already {
+            Err(SeriesError::AlreadyApplied { series }.into())
+        } else {
+            Err(SeriesError::NoPatch { series }.into())
         }
-        mirror.keep(&reference, &commit, cancel).await?;
-        Ok(commit)
     }
 
     /// The ref under which the result is kept.
@@ -193,6 +234,7 @@ impl<'a> Scratch<'a> {
         mirror: &'a Mirror,
         folder: &Path,
         base: &str,
+        mentions: &Mentions,
         cancel: &CancellationToken,
     ) -> Result<Self, ResolveError> {
         let scratch = Self { mirror, folder: folder.to_owned() };
@@ -201,7 +243,7 @@ impl<'a> Scratch<'a> {
         let info = scratch.git_dir().join("info");
         let prepare = || {
             std::fs::create_dir_all(&info)?;
-            std::fs::write(info.join("sparse-checkout"), "/.nothing-at-all\n")?;
+            std::fs::write(info.join("sparse-checkout"), mentions.sparse_patterns())?;
             // The base has no parents in the mirror; this file says so.
             match std::fs::copy(mirror.folder().join("shallow"), scratch.git_dir().join("shallow")) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
