@@ -52,18 +52,18 @@ impl BoardKeys {
     }
 
     /// The line for `authorized_keys`.
-    pub(crate) fn authorized(&self) -> String {
+    pub fn authorized(&self) -> String {
         self.client.public_key().to_openssh().expect("an Ed25519 key has an OpenSSH form") + "\n"
     }
 
     /// What a board's server must have.
-    pub(crate) fn host_public(&self) -> PublicKey {
+    pub fn host_public(&self) -> PublicKey {
         self.host.public_key().clone()
     }
 
     /// The host key as Dropbear reads it: type name, then private and public half as one string, each behind its length in
     /// four bytes (buf_put_ed25519_priv_key of Dropbear).
-    pub(crate) fn host_for_dropbear(&self) -> Vec<u8> {
+    pub fn host_for_dropbear(&self) -> Vec<u8> {
         let pair = ed25519(&self.host).expect("checked when it was read").to_bytes();
         let mut out = Vec::new();
         for part in [KEY_TYPE.as_bytes(), pair.as_slice()] {
@@ -143,6 +143,20 @@ mod tests {
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         assert!(lines.iter().all(|line| *line == lines[0]), "{lines:?}");
+    }
+
+    #[test]
+    fn dropbear_reads_the_host_key_as_we_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let keys = BoardKeys::load_or_make(folder.path()).unwrap();
+        let file = folder.path().join("dropbear");
+        std::fs::write(&file, keys.host_for_dropbear()).unwrap();
+        let output =
+            std::process::Command::new("dropbearkey").args(["-y", "-f"]).arg(&file).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        let ours = keys.host_public().to_openssh().unwrap();
+        let ours = ours.split_whitespace().nth(1).unwrap();
+        assert!(said.contains(ours), "{said}{}", String::from_utf8_lossy(&output.stderr));
     }
 
     #[test]

@@ -13,9 +13,6 @@ use std::time::Duration;
 use tokio::io::{AsyncWriteExt, DuplexStream};
 use tokio::task::JoinSet;
 
-/// Silence after which the server is asked whether it is still there.
-const KEEPALIVE: Duration = Duration::from_secs(5);
-
 /// Unanswered questions after which the link counts as dead.
 const KEEPALIVE_MISSES: usize = 3;
 
@@ -33,6 +30,14 @@ pub struct SshTarget {
     pub key: Arc<PrivateKey>,
     /// What the server must have.
     pub host_key: PublicKey,
+    /// Silence after which the server is asked whether it is still there. A link is dead after three such questions
+    /// without an answer. [`SshTarget::KEEPALIVE`] suits boards.
+    pub keepalive: Duration,
+}
+
+impl SshTarget {
+    /// A guest under full load answers within seconds; a dead one is noticed after 20 s.
+    pub const KEEPALIVE: Duration = Duration::from_secs(5);
 }
 
 /// Why there is no connection.
@@ -74,7 +79,7 @@ impl Ssh {
     pub async fn connect(target: &SshTarget) -> Result<Self, SshError> {
         let address = target.address;
         let config = client::Config {
-            keepalive_interval: Some(KEEPALIVE),
+            keepalive_interval: Some(target.keepalive),
             keepalive_max: KEEPALIVE_MISSES,
             nodelay: true,
             ..client::Config::default()
@@ -122,10 +127,9 @@ impl Ssh {
             let sending = send(writer, from_user);
             let receiving = receive(reader, to_stdout, to_stderr, after_loss);
             // The command's end is the end of both; an end of its input is not.
-            tokio::pin!(sending, receiving);
             tokio::select! {
-                () = &mut receiving => {}
-                () = &mut sending => receiving.await,
+                () = receiving => {}
+                () = sending => {}
             }
         });
         Ok(ExecChannel { stdin: Box::new(stdin), stdout: Box::new(stdout), stderr: Box::new(stderr) })
@@ -137,14 +141,14 @@ impl Ssh {
     }
 }
 
-/// Carries the user's bytes to the command, and then the end of file.
+/// Carries the user's bytes to the command, and then the end of file. Never returns.
 async fn send(writer: russh::ChannelWriteHalf<client::Msg>, mut from_user: DuplexStream) {
     let mut to_command = writer.make_writer();
     if tokio::io::copy(&mut from_user, &mut to_command).await.is_ok() {
         let _ = to_command.shutdown().await;
     }
     // The write half closes the channel when it is dropped: it lives as long as the command.
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// Carries the command's bytes to the user until one of them is gone.

@@ -11,9 +11,6 @@ const FILE: u32 = 0o100_000;
 const SYMLINK: u32 = 0o120_000;
 const CHARACTER_DEVICE: u32 = 0o020_000;
 
-/// Level at which [`compress`] works. Decompression in the guest takes the same time at every level; higher ones only cost the host.
-const ZSTD_LEVEL: i32 = 3;
-
 /// A file tree to be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Archive {
@@ -98,7 +95,7 @@ impl Archive {
         self.entries.keys().map(String::as_str)
     }
 
-    /// The archive, uncompressed.
+    /// The archive. It is left uncompressed: who boots it under emulation is faster so.
     pub fn to_bytes(&self) -> Vec<u8> {
         let size: usize = self.entries.iter().map(|(path, entry)| path.len() + entry.bytes.len() + 120).sum();
         let mut out = Vec::with_capacity(size + 128);
@@ -142,11 +139,6 @@ impl Archive {
             }
         }
     }
-}
-
-/// Compresses an archive for a kernel with `CONFIG_RD_ZSTD`.
-pub fn compress(archive: &[u8]) -> Vec<u8> {
-    zstd::bulk::compress(archive, ZSTD_LEVEL).expect("memory takes every write")
 }
 
 #[cfg(test)]
@@ -212,13 +204,6 @@ mod tests {
         other.device("dev/console", 0o600, 5, 1).unwrap();
         other.file("usr/bin/tool", 0o755, b"tool".to_vec()).unwrap();
         assert_eq!(other.to_bytes(), sample().to_bytes());
-        assert_eq!(compress(&other.to_bytes()), compress(&sample().to_bytes()));
-    }
-
-    #[test]
-    fn compression_is_undone_by_the_decoder() {
-        let bytes = sample().to_bytes();
-        assert_eq!(zstd::bulk::decompress(&compress(&bytes), bytes.len()).unwrap(), bytes);
     }
 
     #[test]

@@ -139,6 +139,7 @@ fn publish(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     file.persist(path).map(drop).map_err(|error| error.error)
 }
 
+#[allow(clippy::needless_pass_by_value)] // So that it fits `map_err`.
 fn lab(cause: impl ToString) -> BootError {
     BootError::Lab { cause: cause.to_string() }
 }

@@ -142,6 +142,7 @@ impl Board for QemuBoard {
                 user: "root".to_owned(),
                 key: keys.client.clone(),
                 host_key: keys.host_public(),
+                keepalive: SshTarget::KEEPALIVE,
             };
             let (mut machine, _folder) = self.start(&qemu, request, accel, port).await?;
             match machine.shell(&target, stretched_now(self.boot_timeout)).await {
@@ -203,6 +204,7 @@ pub(super) fn free_port() -> Result<u16, BootError> {
         .map_err(|error| lab(format!("no free port on this host: {error}")))
 }
 
+#[allow(clippy::needless_pass_by_value)] // So that it fits `map_err`.
 fn lab(cause: impl ToString) -> BootError {
     BootError::Lab { cause: cause.to_string() }
 }

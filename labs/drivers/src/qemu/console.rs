@@ -15,6 +15,15 @@ const LONGEST_LINE: usize = 400;
 /// Most bytes that go into the file: a kernel in a loop of warnings should not fill the host's disk.
 const MOST_BYTES: usize = 16 << 20;
 
+/// Lines after which nobody will log in, and why.
+const HOPELESS: [(&str, &str); 2] = [
+    (
+        NO_NETWORK,
+        "the kernel has no network device eth0: it needs CONFIG_INET, CONFIG_VIRTIO_PCI and CONFIG_VIRTIO_NET",
+    ),
+    ("Initramfs unpacking failed", "the kernel could not unpack the initramfs"),
+];
+
 /// What the console has shown so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
@@ -22,8 +31,8 @@ pub(super) struct Seen {
     pub(super) kernel: bool,
     /// The initramfs is through and Dropbear is started.
     pub(super) ready: bool,
-    /// The initramfs found no network device.
-    pub(super) no_network: bool,
+    /// Why nobody will ever log in, though the machine goes on, in words.
+    pub(super) hopeless: Option<&'static str>,
     /// The line of a panic, escaped.
     pub(super) panic: Option<String>,
     /// The console's other end is closed: the machine is gone.
@@ -92,7 +101,8 @@ impl Feed {
     }
 
     fn end_line(&mut self) {
-        let line = escaped(self.line.trim_ascii_end());
+        // Serial consoles send the carriage return at either end.
+        let line = escaped(without_returns(self.line.trim_ascii_end()));
         self.line.clear();
         self.seen.send_if_modified(|seen| note(seen, &line));
         let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
@@ -115,13 +125,19 @@ fn note(seen: &mut Seen, line: &str) -> bool {
     let before = seen.clone();
     seen.kernel |= line.contains("Linux version ");
     seen.ready |= line.contains(READY);
-    seen.no_network |= line.contains(NO_NETWORK);
+    let hopeless = HOPELESS.iter().find(|(sign, _)| line.contains(sign)).map(|(_, why)| *why);
+    seen.hopeless = seen.hopeless.or(hopeless);
     if seen.panic.is_none()
         && let Some(start) = line.find("Kernel panic - not syncing")
     {
         seen.panic = Some(line[start..].to_owned());
     }
     *seen != before
+}
+
+fn without_returns(line: &[u8]) -> &[u8] {
+    let start = line.iter().take_while(|byte| **byte == b'\r').count();
+    &line[start..]
 }
 
 /// Printable ASCII as it is, a tab as a blank, everything else as `\x1b`: a console is a foreign text, and must not
@@ -166,8 +182,17 @@ mod tests {
         feed.close();
         let seen = console.seen.borrow();
         assert_eq!(seen.panic.as_deref(), Some("Kernel panic - not syncing: sysrq\\x1b triggered"));
-        assert!(seen.closed && !seen.no_network);
+        assert!(seen.closed && seen.hopeless.is_none());
         assert!(console.last_lines().ends_with("\n[    5.2] later"));
+    }
+
+    #[test]
+    fn hopeless_boots_are_recognised() {
+        let (console, _feed) = fed(b"ip: can't find device 'eth0'\n\rkab-board: no network\r\n");
+        assert!(console.seen.borrow().hopeless.unwrap().contains("CONFIG_VIRTIO_NET"));
+        assert!(console.last_lines().ends_with("\nkab-board: no network"));
+        let (console, _feed) = fed(b"[    2.1] Initramfs unpacking failed: write error\n");
+        assert!(console.seen.borrow().hopeless.unwrap().contains("initramfs"));
     }
 
     #[test]

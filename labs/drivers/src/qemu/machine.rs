@@ -100,12 +100,16 @@ impl Machine {
         };
         let lived = async {
             by("no line of a kernel", first_line, |seen| seen.kernel).await?;
-            by("no init", init, |seen| seen.ready || seen.no_network || seen.panic.is_some()).await
+            by("no init", init, |seen| seen.ready || seen.hopeless.is_some() || seen.panic.is_some()).await
         }
         .await;
-        match (lived, self.ended_soon().await) {
-            (Err(_), Some(exit)) if !exit.complaints.is_empty() => Err(exit.first_complaint()),
-            (lived, _) => lived,
+        match lived {
+            // A closed console: QEMU's own words, where there are some, say more.
+            Err(_) if self.console.seen.borrow().closed => Err(self
+                .ended_soon()
+                .await
+                .map_or_else(|| "QEMU ended".to_owned(), |exit| exit.first_complaint())),
+            lived => lived,
         }
     }
 
@@ -147,22 +151,21 @@ impl Machine {
         let mut seen = self.console.seen.clone();
         tokio::select! {
             _ = exit.wait_for(Option::is_some) => {}
-            _ = seen.wait_for(|seen| seen.panic.is_some() || seen.no_network) => {}
+            _ = seen.wait_for(|seen| seen.panic.is_some() || seen.hopeless.is_some()) => {}
+        }
+        // A hopeless machine stays up: there are no last words to wait for.
+        if let Some(cause) = self.console.seen.borrow().hopeless {
+            return self.kernel_error(cause.to_owned());
         }
         let exit = self.ended_soon().await;
         if let Some(cause) = self.guest_death() {
             return self.kernel_error(cause);
-        }
-        if self.console.seen.borrow().no_network {
-            let cause = "the kernel has no network device eth0: it needs CONFIG_INET, CONFIG_VIRTIO_PCI, CONFIG_VIRTIO_NET";
-            return self.kernel_error(cause.to_owned());
         }
         let how = exit.map_or_else(|| "QEMU ended".to_owned(), |exit| exit.first_complaint());
         BootError::Lab { cause: how }
     }
 
     async fn ended_soon(&self) -> Option<Exit> {
-        // A guest without network stays up: its init waits for nobody.
         self.last_words().await;
         self.exit.borrow().clone()
     }

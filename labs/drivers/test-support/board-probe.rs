@@ -1,8 +1,9 @@
 //! Boots a kernel on a virtual board with one disk of each kind and runs a command there, by hand:
 //!
-//! `cargo run -p kab-drivers --example boot -- bzImage tcg 'uname -a; ls -l /sys/block'`
+//! `cargo run -p kab-drivers --bin board-probe -- bzImage tcg 'uname -a; ls -l /sys/block'`
 //!
-//! The third argument defaults to a look around; a fourth is added to the kernel command line.
+//! The second argument is `auto`, `tcg` or `kvm`; the third defaults to a look around; a fourth is added to the kernel command
+//! line. The tests use this program as supervisor of theirs.
 
 use kab_board::{Board, BootError, BootRequest};
 use kab_drivers::{HostTools, QemuBoard};
