@@ -1,7 +1,7 @@
 //! Blobs: bytes named by the BLAKE3 digest of their uncompressed content.
 
 use kab_model::BlobId;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 

@@ -215,13 +215,20 @@ impl RunLog {
 }
 
 /// Writes the folder of a new run, `run.json` last, so that a half-made folder is no run.
-pub(crate) fn create(folder: &Path, header: &RunHeader, files: &[(&str, &[u8])]) -> Result<(), LogError> {
+pub(crate) fn create(
+    folder: &Path,
+    header: &RunHeader,
+    first: Event,
+    files: &[(&str, &[u8])],
+) -> Result<(), LogError> {
     let blobs = folder.join("blobs");
     fs::create_dir_all(&blobs).map_err(io_error("create", &blobs))?;
     for (name, bytes) in files {
         write_synced(&folder.join(name), bytes)?;
     }
-    write_synced(&folder.join("events.jsonl"), b"")?;
+    let path = folder.join("events.jsonl");
+    let logged = Logged { v: FORMAT, seq: 0, at_ms: header.created_ms, event: first };
+    write_synced(&path, &line(&logged, &path)?)?;
     let text = serde_json::to_vec_pretty(header).map_err(|source| LogError::Line {
         path: folder.join("run.json"),
         line: 0,
@@ -232,6 +239,17 @@ pub(crate) fn create(folder: &Path, header: &RunHeader, files: &[(&str, &[u8])])
     let path = folder.join("run.json");
     fs::rename(&temporary, &path).map_err(io_error("create", &path))?;
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(io_error("sync", folder))
+}
+
+/// An event as a line of the log.
+fn line(logged: &Logged, path: &Path) -> Result<Vec<u8>, LogError> {
+    let mut line = serde_json::to_vec(logged).map_err(|source| LogError::Line {
+        path: path.to_owned(),
+        line: 0,
+        source,
+    })?;
+    line.push(b'\n');
+    Ok(line)
 }
 
 /// Milliseconds since the Unix epoch.

@@ -1,7 +1,7 @@
 //! The folder that holds all runs.
 
 use crate::log::{self, LogError, RunHeader, RunLog, RunReader, io_error, now_ms};
-use kab_model::RunId;
+use kab_model::{Event, Plan, RunId};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -46,29 +46,29 @@ impl Store {
         &self.folder
     }
 
-    /// Makes a new run with these files in its folder (`experiment.yaml`, `lab.yaml`) and opens it.
+    /// Makes a new run with its plan as first event and these files in its folder (`experiment.yaml`, `lab.yaml`), and
+    /// opens it. A crash on the way leaves no run.
     pub fn create(
         &self,
-        name: &str,
-        experiment_digest: &str,
+        plan: Plan,
         lab_digest: &str,
         kab: &str,
         files: &[(&str, &[u8])],
     ) -> Result<RunLog, LogError> {
         let created_ms = now_ms();
-        let unique = format!("{experiment_digest} {created_ms} {}", std::process::id());
+        let unique = format!("{} {created_ms} {}", plan.experiment_digest, std::process::id());
         let id = RunId(blake3::hash(unique.as_bytes()).to_hex()[..12].to_owned());
         let header = RunHeader {
             format: log::FORMAT,
             id: id.clone(),
-            name: name.to_owned(),
-            experiment_digest: experiment_digest.to_owned(),
+            name: plan.name.clone(),
+            experiment_digest: plan.experiment_digest.clone(),
             lab_digest: lab_digest.to_owned(),
             created_ms,
             kab: kab.to_owned(),
         };
         let folder = self.folder.join(&id.0);
-        log::create(&folder, &header, files)?;
+        log::create(&folder, &header, Event::Planned { plan: Box::new(plan) }, files)?;
         RunLog::open(&folder)
     }
 

@@ -14,7 +14,7 @@ use kab_drivers::{HostTools, QemuBoard};
 use kab_engine::{Engine, EngineError, Parts};
 use kab_lifeline::Lifeline;
 use kab_link::AgentBinary;
-use kab_model::{BoardName, Boot, Event, Plan, Run, VisitState};
+use kab_model::{BoardName, Boot, Plan, Run, VisitState};
 use kab_store::{RunLog, Store};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -92,25 +92,14 @@ async fn open_log(
     if let Some(reader) = unfinished.filter(|_| !command.new) {
         let log = RunLog::open(reader.folder()).map_err(lab)?;
         let done = log.run().visits().filter(|visit| matches!(visit.state, VisitState::Ended)).count();
-        if log.run().plan.is_some() {
-            lines.say(&format!("going on with run {}: {done} visits are complete", reader.header().id));
-            return Ok(log);
-        }
+        lines.say(&format!("going on with run {}: {done} visits are complete", reader.header().id));
+        return Ok(log);
     }
     let seed = input.experiment.schedule.seed.unwrap_or_else(random_seed);
     let plan = resolve::plan(input, &kernels(places), seed, lines, cancel).await?;
     let files: [(&str, &[u8]); 2] =
         [("experiment.yaml", &input.experiment_bytes), ("lab.yaml", &input.lab_bytes)];
-    let mut log = store
-        .create(
-            &input.experiment.name,
-            &input.experiment_digest,
-            &input.lab_digest,
-            env!("CARGO_PKG_VERSION"),
-            &files,
-        )
-        .map_err(lab)?;
-    log.append(Event::Planned { plan: Box::new(plan) }).map_err(lab)?;
+    let log = store.create(plan, &input.lab_digest, env!("CARGO_PKG_VERSION"), &files).map_err(lab)?;
     lines.say(&format!("run {} in {}", log.reader().header().id, log.reader().folder().display()));
     Ok(log)
 }

@@ -1,0 +1,75 @@
+//! `kab check` on faulty and good files, by exit code and message.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use support::{Bench, workspace};
+
+fn yaml_files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(yaml_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "yaml") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn every_faulty_file_ends_with_exit_code_2_and_a_place() {
+    let bench = Bench::new();
+    let files: Vec<PathBuf> = ["experiment", "lab"]
+        .iter()
+        .flat_map(|kind| yaml_files(&workspace().join("orchestrator/model/tests/bad").join(kind)))
+        .collect();
+    assert!(files.len() >= 20, "only {} faulty files", files.len());
+    for file in files {
+        let path = file.to_string_lossy();
+        let (out, err) = bench.expect(2, &["check", &path]);
+        assert!(out.is_empty(), "{path}: {out}");
+        assert!(err.contains("error: "), "{path}: {err}");
+        assert!(err.contains(&format!(" --> {path}:")), "no place in {path}: {err}");
+    }
+}
+
+#[test]
+fn the_demo_is_free_of_errors_and_of_warnings() {
+    let bench = Bench::new();
+    std::fs::create_dir_all(bench.path().join(".cache/kab/linux-source")).unwrap();
+    let demo = workspace().join("labs/demo");
+    let file = |name: &str| demo.join(name).to_string_lossy().into_owned();
+    let (out, err) = bench.expect(0, &["check", &file("ufs-threaded-irq.yaml"), &file("lab.yaml")]);
+    assert!(out.ends_with("no errors\n"), "{out}");
+    assert_eq!(err, "");
+}
+
+#[test]
+fn missing_files_and_labs_say_what_to_do() {
+    let bench = Bench::new();
+    let (_, err) = bench.expect(2, &["check", "nowhere.yaml"]);
+    assert!(err.contains("cannot read nowhere.yaml"), "{err}");
+    bench.write("e.yaml", "name: e\n");
+    let (_, err) = bench.expect(2, &["run", "e.yaml"]);
+    assert!(err.contains("--lab FILE"), "{err}");
+    let (_, err) = bench.expect(2, &["report", "last"]);
+    assert!(err.contains("kab runs list"), "{err}");
+}
+
+#[test]
+fn schemas_are_json_and_help_has_examples() {
+    let bench = Bench::new();
+    for of in ["experiment", "lab"] {
+        let (out, _) = bench.expect(0, &["schema", of]);
+        let schema: serde_json::Value = serde_json::from_str(&out).unwrap();
+        assert!(schema["properties"].is_object(), "{out}");
+    }
+    for command in ["check", "schema", "plan", "build", "run", "report", "runs"] {
+        let (out, _) = bench.expect(0, &[command, "--help"]);
+        assert!(out.contains("Example"), "{command}: {out}");
+    }
+}
