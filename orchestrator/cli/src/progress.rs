@@ -187,6 +187,7 @@ impl Observer for RunObserver {
     }
 
     fn progress(&self, progress: Progress<'_>) {
+        let building = matches!(progress, Progress::Building { .. });
         let text = match progress {
             Progress::Building { variant, line } => format!("kernel {:?}: {line}", variant.0),
             Progress::Preparing { board } => format!("board {board}: looking for the accelerator"),
@@ -198,6 +199,7 @@ impl Observer for RunObserver {
             }
         };
         match self.time_left() {
+            Some(left) if building => self.lines.show(&format!("[then {left} of measuring] {text}")),
             Some(left) => self.lines.show(&format!("[{left} left] {text}")),
             None => self.lines.show(&text),
         }
