@@ -96,3 +96,29 @@ impl Kernels {
         tempfile::Builder::new().prefix("").tempdir_in(parent)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kab_model::{Arch, KernelSpec, PlannedVariant};
+
+    /// Work may be spawned on a runtime with several threads.
+    #[allow(dead_code)]
+    fn futures_are_send(
+        kernels: &Kernels,
+        spec: &KernelSpec,
+        variant: &PlannedVariant,
+        cancel: &CancellationToken,
+    ) {
+        fn check(_: impl Send) {}
+        check(kernels.resolve(spec, &|_| {}, cancel));
+        check(kernels.build(variant, Arch::X86_64, &|_| {}, cancel));
+        check(kernels.cached(variant, Arch::X86_64, cancel));
+    }
+
+    #[test]
+    fn a_relative_cache_becomes_absolute() {
+        let kernels = Kernels::new(Settings::new("cache", Lifeline::this_program(), ""));
+        assert!(kernels.cache().is_absolute());
+    }
+}

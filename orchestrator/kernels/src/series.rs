@@ -11,11 +11,15 @@ use crate::mirror::Mirror;
 use crate::process::Stream;
 use crate::progress::{Progress, Report};
 use crate::resolve::ResolveError;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use tokio_util::sync::CancellationToken;
 
 /// Endings of the files of a folder that are taken for patches.
-const ENDINGS: [&str; 5] = ["patch", "diff", "mbox", "mbx", "eml"];
+const ENDINGS: [&str; 5] = ["patch", "diff", "mbox", "eml", "gz"];
+
+/// Size up to which a compressed mbox is unpacked, bytes; the largest series are a few MiB.
+const LARGEST: u64 = 64 << 20;
 
 /// Why a series cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -94,7 +98,7 @@ impl Series {
         };
         let mut files = Vec::new();
         for path in paths {
-            let bytes = std::fs::read(&path).map_err(|source| fail(&path, source))?;
+            let bytes = std::fs::read(&path).and_then(unpack).map_err(|source| fail(&path, source))?;
             let name = name_of(&path);
             files.push((name.clone(), as_mail(&name, bytes)));
         }
@@ -294,6 +298,17 @@ fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
+/// Archives of mailing lists offer threads as compressed mboxes.
+fn unpack(bytes: Vec<u8>) -> std::io::Result<Vec<u8>> {
+    if !bytes.starts_with(&[0x1f, 0x8b]) {
+        return Ok(bytes);
+    }
+    let mut unpacked = Vec::new();
+    flate2::read::GzDecoder::new(&bytes[..]).take(LARGEST + 1).read_to_end(&mut unpacked)?;
+    let too_large = || std::io::Error::new(std::io::ErrorKind::FileTooLarge, "unpacks to more than 64 MiB");
+    if unpacked.len() as u64 > LARGEST { Err(too_large()) } else { Ok(unpacked) }
+}
+
 /// A bare diff becomes a mail whose subject is the file's name; anything else is left alone.
 fn as_mail(name: &str, bytes: Vec<u8>) -> Vec<u8> {
     let first =
@@ -322,6 +337,20 @@ mod tests {
         let series = Series::read(folder.path()).unwrap();
         let names: Vec<&str> = series.files.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["0002-a.patch", "0010-b.patch"]);
+    }
+
+    #[test]
+    fn compressed_mboxes_are_unpacked() {
+        use std::io::Write;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.mbox.gz");
+        let mut file =
+            flate2::write::GzEncoder::new(std::fs::File::create(&path).unwrap(), Default::default());
+        file.write_all(b"From: A\n\nbody\n").unwrap();
+        file.finish().unwrap();
+        assert_eq!(Series::read(&path).unwrap().files[0].1, b"From: A\n\nbody\n");
+        std::fs::write(&path, [0x1f, 0x8b, 1, 2, 3]).unwrap();
+        assert!(matches!(Series::read(&path), Err(SeriesError::File { .. })));
     }
 
     #[test]

@@ -148,6 +148,39 @@ async fn patches_against_another_base_are_merged_three_ways() {
 }
 
 #[tokio::test]
+async fn encoded_mails_are_merged_like_others() {
+    let mini = Mini::new();
+    mini.edit("nvme.c", "status ? 4", "status ? 5");
+    mini.commit("nvme: five");
+    let diff = mini.git(&["diff", "HEAD~"]) + "\n";
+    mini.git(&["reset", "--quiet", "--hard", "HEAD~"]);
+    mini.edit("nvme.c", "int nvme_irq(int status)\n", "/* Rarely called. */\nint nvme_irq(int status)\n");
+    mini.commit("nvme: explain");
+    let mail = mini.root().join("encoded.eml");
+    let head = "From: A <a@example.com>\nSubject: [PATCH] nvme: five\nContent-Type: text/plain; charset=UTF-8\n\
+                Content-Transfer-Encoding: base64\n\n";
+    std::fs::write(&mail, format!("{head}{}", base64(&diff))).unwrap();
+    let resolved = mini.resolve(&KernelSpec { series: Some(mail), ..mini.spec() }).await.unwrap();
+    let merged = mini.mirror(&["show", &format!("{}:nvme.c", resolved.commit)]);
+    assert!(merged.contains("Rarely") && merged.contains("? 5"), "{merged}");
+}
+
+fn base64(text: &str) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut encoded = String::new();
+    for (count, chunk) in text.as_bytes().chunks(3).enumerate() {
+        let bits =
+            chunk.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        let digit = |place: usize| char::from(DIGITS[(bits >> (18 - 6 * place)) as usize & 63]);
+        encoded.extend((0..4).map(|place| if place <= chunk.len() { digit(place) } else { '=' }));
+        if count % 19 == 18 {
+            encoded.push('\n');
+        }
+    }
+    encoded + "\n"
+}
+
+#[tokio::test]
 async fn a_conflict_names_patch_file_and_hunk_and_touches_nothing() {
     let mini = Mini::new();
     mini.edit("nvme.c", "4", "5");
