@@ -16,6 +16,8 @@
 //!   leaving those trials out would flatter it. Its numbers stand, per measured second, as *noted*.
 //! - A trial without I/O is void, unless the kernel log of its window tells of trouble: then it is *failed*.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod fio_facts;
 mod fio_rules;
 mod judge;

@@ -10,6 +10,8 @@
 //!
 //! No I/O, no clock: bytes and text in, values out.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod decode;
 mod job;
 mod lenient;

@@ -19,6 +19,8 @@
 //! The agent speaks first: nothing may follow the pushed binary until it has started, since the shell that receives it
 //! may read ahead. No I/O here: bytes in, bytes out.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod frame;
 mod message;
 mod target;

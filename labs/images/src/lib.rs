@@ -4,6 +4,8 @@
 //! kernel's `newc` format (Documentation/driver-api/early-userspace/buffer-format.rst). The same tree gives the same bytes: entries
 //! are sorted, inode numbers count from 1, times are 0 and everything belongs to root.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 use std::collections::BTreeMap;
 
 const FOLDER: u32 = 0o040_000;

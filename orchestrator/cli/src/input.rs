@@ -4,7 +4,7 @@ use crate::args::Files;
 use crate::exit::{Exit, Failure};
 use crate::places::Places;
 use kab_model::yaml::{self, Context, Diagnostic, Diagnostics, Located, Source, Style};
-use kab_model::{BoardSpec, ConfigItem, Experiment, Lab, Variant};
+use kab_model::{BoardSpec, Boot, ConfigItem, Experiment, Lab, Variant};
 use std::fs;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -40,6 +40,11 @@ pub(crate) fn load(files: &Files, places: &Places) -> Result<Input, Failure> {
             return Err(mistakes());
         }
     };
+    let clashes = cmdlines(&experiment, &boards);
+    if !clashes.0.is_empty() {
+        show(&clashes);
+        return Err(mistakes());
+    }
     show(&lint(&experiment, &boards));
     let experiment_digest = experiment_digest(&experiment.value, &experiment_bytes)?;
     let lab_digest = blake3::hash(&lab_bytes).to_hex().to_string();
@@ -96,6 +101,22 @@ pub(crate) fn lint(experiment: &Located<Experiment>, boards: &[BoardSpec]) -> Di
     Diagnostics(found)
 }
 
+/// Command lines that a board and a variant cannot have together.
+pub(crate) fn cmdlines(experiment: &Located<Experiment>, boards: &[BoardSpec]) -> Diagnostics {
+    let mut found: Vec<Diagnostic> = Vec::new();
+    for variant in &experiment.value.variants {
+        for board in boards {
+            let Boot::Qemu(qemu) = &board.boot;
+            let checked = kab_drivers::check_cmdline(qemu.cmdline.as_deref(), variant.cmdline.as_deref());
+            if let Err(error) = checked {
+                let place = ["variants", variant.name.0.as_str(), "cmdline"];
+                found.push(experiment.error_at(&place, format!("on board {}: {error}", board.name)));
+            }
+        }
+    }
+    Diagnostics(found)
+}
+
 /// Prints diagnostics to standard error, with colours on a terminal only.
 pub(crate) fn show(problems: &Diagnostics) {
     if !problems.0.is_empty() {
@@ -111,7 +132,7 @@ pub(crate) fn mistakes() -> Failure {
 }
 
 fn target_size(board: &BoardSpec, target: &kab_model::TargetName) -> Option<u64> {
-    let kab_model::Boot::Qemu(qemu) = &board.boot;
+    let Boot::Qemu(qemu) = &board.boot;
     qemu.disks.iter().find(|disk| &disk.name == target).map(|disk| disk.size)
 }
 

@@ -283,9 +283,10 @@ fn qemu_what_fails_is_named_and_the_rest_is_kept() {
         "{{good: {{ref: linux-source}},
   broken: {{ref: linux-source, series: \"{}\"}},
   panics: {{ref: linux-source, series: \"{}\"}},
-  silent: {{ref: linux-source, cmdline: rdinit=/bin/sh}}}}",
+  silent: {{ref: linux-source, series: \"{}\"}}}}",
         fixture("does-not-compile.patch").display(),
-        fixture("panics-at-boot.patch").display()
+        fixture("panics-at-boot.patch").display(),
+        fixture("hangs-at-boot.patch").display()
     );
     let lab = LAB.replace("    boot:", "    boot_timeout: 20s\n    boot:");
     bench.write("lab.yaml", &lab);

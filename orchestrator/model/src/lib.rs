@@ -3,6 +3,8 @@
 //! Everything here is plain data. Parsing of the user's YAML lives in [`yaml`]; nothing else touches text
 //! that a person wrote. Names follow the glossary of ARCHITECTURE.md.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod artifact;
 mod event;
 mod experiment;

@@ -3,6 +3,8 @@
 //! No I/O, no clock, randomness by seed: [`make_plan`] gives the same plan for the same input, and [`next`] and
 //! [`next_trial`] decide from the plan and the folded log alone, so that a resumed run decides as the first one did.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod cells;
 mod estimate;
 mod make;

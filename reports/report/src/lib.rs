@@ -4,6 +4,8 @@
 //! [`markdown`] lay them out as a [`View`] of ready pieces, and a template joins the pieces. Templates only format: whatever
 //! needs arithmetic or a decision has happened before. Nothing here does I/O or reads a clock.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod blocks;
 mod boards;
 mod command;

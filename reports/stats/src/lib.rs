@@ -10,6 +10,8 @@
 //! [`Scale::Log`] every effect, interval and margin is a natural logarithm of a ratio; [`Scale::to_percent`] turns it into the
 //! number to print.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod aa;
 pub mod cell;
 pub mod change;
