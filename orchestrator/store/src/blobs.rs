@@ -38,11 +38,14 @@ pub(crate) fn name(bytes: &[u8]) -> BlobId {
     BlobId(blake3::hash(bytes).to_hex().to_string())
 }
 
-/// Stores bytes; they are synced, the folder too, when this returns. Storing the same bytes again is free.
+/// Stores bytes; they are synced, the folder too, when this returns. Storing the same bytes again is cheap, and repairs
+/// a blob that was damaged meanwhile.
 pub(crate) fn put(folder: &Path, bytes: &[u8]) -> io::Result<BlobId> {
     let id = name(bytes);
     let path = folder.join(&id.0);
-    if path.exists() {
+    if path.exists() && get(folder, &id).is_ok() {
+        // Whoever put it there may have died before the folder was synced.
+        File::open(folder)?.sync_all()?;
         return Ok(id);
     }
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
@@ -56,10 +59,19 @@ pub(crate) fn put(folder: &Path, bytes: &[u8]) -> io::Result<BlobId> {
 /// Reads bytes back and checks them against their name.
 pub(crate) fn get(folder: &Path, id: &BlobId) -> Result<Vec<u8>, BlobError> {
     let path = folder.join(&id.0);
-    let bytes =
-        read(&path).map_err(|source| BlobError::Read { id: id.clone(), path: path.clone(), source })?;
+    let bytes = named(id).and_then(|()| read(&path)).map_err(|source| BlobError::Read {
+        id: id.clone(),
+        path: path.clone(),
+        source,
+    })?;
     let found = name(&bytes);
     if &found == id { Ok(bytes) } else { Err(BlobError::Corrupt { id: id.clone(), path, found }) }
+}
+
+/// A log that was tampered with must not make kab read elsewhere.
+fn named(id: &BlobId) -> io::Result<()> {
+    let digest = id.0.len() == 64 && id.0.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    if digest { Ok(()) } else { Err(io::Error::new(io::ErrorKind::InvalidInput, "this is no blob's name")) }
 }
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {

@@ -5,6 +5,7 @@
 //! which a crash may leave, is dropped when the log is opened for writing.
 
 mod blobs;
+mod events;
 mod log;
 mod runs;
 

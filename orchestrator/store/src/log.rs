@@ -1,6 +1,7 @@
 //! One run's log, opened for writing by one process at a time, and for reading by anyone.
 
 use crate::blobs::{self, BlobError};
+use crate::events::{self, Whole};
 use kab_model::{BlobId, Event, Logged, Run, RunId};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -78,6 +79,26 @@ pub enum LogError {
         /// Number there.
         found: u64,
     },
+    /// The run's header cannot be understood.
+    #[error("{}: not the header of a run", path.display())]
+    Header {
+        /// `run.json`.
+        path: PathBuf,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// A newer kab wrote something that this one does not know.
+    #[error("{}:{line}: {what} of format {found}; this kab reads up to {FORMAT}: use a newer one", path.display())]
+    Unknown {
+        /// The file.
+        path: PathBuf,
+        /// Line number, from 1.
+        line: usize,
+        /// What it is, such as `event "paused"`.
+        what: String,
+        /// Its format.
+        found: u32,
+    },
     /// Another process writes to this run.
     #[error("run {id} is in use by another kab ({owner}); wait for it or stop it")]
     InUse {
@@ -108,9 +129,10 @@ impl RunReader {
     pub fn open(folder: &Path) -> Result<Self, LogError> {
         let path = folder.join("run.json");
         let bytes = fs::read(&path).map_err(io_error("read", &path))?;
-        let header =
-            serde_json::from_slice(&bytes).map_err(|source| LogError::Line { path, line: 1, source })?;
-        Ok(Self { folder: folder.to_owned(), header })
+        match serde_json::from_slice(&bytes) {
+            Ok(header) => Ok(Self { folder: folder.to_owned(), header }),
+            Err(source) => Err(bad_header(path, &bytes, source)),
+        }
     }
 
     /// `run.json`.
@@ -125,7 +147,7 @@ impl RunReader {
 
     /// All whole events of the log.
     pub fn events(&self) -> Result<Vec<Logged>, LogError> {
-        Ok(read_events(&self.folder.join("events.jsonl"))?.0)
+        Ok(events::read(&self.events_path())?.events)
     }
 
     /// The folded log.
@@ -140,9 +162,24 @@ impl RunReader {
 
     /// BLAKE3 of the whole events of the log: names the data that a report speaks of.
     pub fn data_digest(&self) -> Result<String, LogError> {
-        let path = self.folder.join("events.jsonl");
-        let bytes = fs::read(&path).map_err(io_error("read", &path))?;
-        Ok(blobs::name(&bytes[..whole_lines(&bytes)]).0)
+        Ok(blobs::name(&events::read(&self.events_path())?.bytes).0)
+    }
+
+    fn events_path(&self) -> PathBuf {
+        self.folder.join("events.jsonl")
+    }
+}
+
+fn bad_header(path: PathBuf, bytes: &[u8], source: serde_json::Error) -> LogError {
+    #[derive(Deserialize)]
+    struct Format {
+        format: u32,
+    }
+    match serde_json::from_slice(bytes) {
+        Ok(Format { format }) if format > FORMAT => {
+            LogError::Unknown { path, line: 1, what: "the header of a run".to_owned(), found: format }
+        }
+        _ => LogError::Header { path, source },
     }
 }
 
@@ -151,6 +188,11 @@ impl RunReader {
 pub struct RunLog {
     reader: RunReader,
     file: File,
+    /// Length of the whole events, bytes.
+    end: u64,
+    /// Something may stand behind them.
+    torn: bool,
+    /// Number of the next event.
     next: u64,
     run: Run,
     _lock: File,
@@ -160,41 +202,60 @@ impl RunLog {
     /// Opens a run for appending: takes its lock, drops a torn last line, folds the events.
     pub fn open(folder: &Path) -> Result<Self, LogError> {
         let reader = RunReader::open(folder)?;
-        if reader.header.format > FORMAT {
-            return Err(LogError::Newer { id: reader.header.id, found: reader.header.format });
-        }
+        refuse_newer(&reader, reader.header.format)?;
         let lock = lock(folder, &reader.header.id)?;
-        let path = folder.join("events.jsonl");
-        let (events, whole) = read_events(&path)?;
-        let mut file =
-            OpenOptions::new().read(true).write(true).open(&path).map_err(io_error("open", &path))?;
-        file.set_len(whole).map_err(io_error("shorten", &path))?;
-        file.seek(SeekFrom::End(0)).map_err(io_error("seek in", &path))?;
-        let next = events.last().map_or(0, |last| last.seq + 1);
+        let path = reader.events_path();
+        let Whole { events, bytes } = events::read(&path)?;
+        refuse_newer(&reader, events.iter().map(|logged| logged.v).max().unwrap_or(FORMAT))?;
+        let file = OpenOptions::new().read(true).write(true).open(&path).map_err(io_error("open", &path))?;
         let run = Run::from_events(events.iter().map(|logged| &logged.event));
-        Ok(Self { reader, file, next, run, _lock: lock })
+        let mut log = Self {
+            reader,
+            file,
+            end: bytes.len() as u64,
+            torn: true,
+            next: events.len() as u64,
+            run,
+            _lock: lock,
+        };
+        log.mend().map_err(io_error("shorten", &path))?;
+        Ok(log)
     }
 
     /// Appends an event, syncs it and only then folds it in. On an error nothing of the event stays in the file,
-    /// or the next open drops it.
+    /// or the next append or open drops it.
     pub fn append(&mut self, event: Event) -> Result<Durable<Logged>, LogError> {
-        let path = self.reader.folder.join("events.jsonl");
+        let path = self.reader.events_path();
         let logged = Logged { v: FORMAT, seq: self.next, at_ms: now_ms(), event };
-        let mut line = serde_json::to_vec(&logged).map_err(|source| LogError::Line {
-            path: path.clone(),
-            line: 0,
-            source,
-        })?;
-        line.push(b'\n');
-        let start = self.file.stream_position().map_err(io_error("append to", &path))?;
-        if let Err(source) = self.file.write_all(&line).and_then(|()| self.file.sync_data()) {
-            // A full disk may have taken half the line: take it back, so that a later append does not glue to it.
-            let _ = self.file.set_len(start).and_then(|()| self.file.seek(SeekFrom::Start(start)));
+        let line = events::line(&logged, &path)?;
+        if let Err(source) = self.mend().and_then(|()| self.write(&line)) {
+            // A full disk may have taken half the line: take it back now where that is possible, so that readers see
+            // none of it.
+            let _ = self.mend();
             return Err(LogError::Io { action: "append to", path, source });
         }
         self.next += 1;
         self.run.apply(&logged.event);
         Ok(Durable(logged))
+    }
+
+    fn write(&mut self, line: &[u8]) -> io::Result<()> {
+        self.torn = true;
+        self.file.write_all(line)?;
+        self.file.sync_data()?;
+        self.torn = false;
+        self.end += line.len() as u64;
+        Ok(())
+    }
+
+    /// Cuts off what an earlier append may have left behind the last whole event.
+    fn mend(&mut self) -> io::Result<()> {
+        if self.torn {
+            self.file.set_len(self.end)?;
+            self.file.seek(SeekFrom::Start(self.end))?;
+            self.torn = false;
+        }
+        Ok(())
     }
 
     /// Stores a blob; synced when this returns, so that an event may name it.
@@ -222,34 +283,32 @@ pub(crate) fn create(
     files: &[(&str, &[u8])],
 ) -> Result<(), LogError> {
     let blobs = folder.join("blobs");
-    fs::create_dir_all(&blobs).map_err(io_error("create", &blobs))?;
+    fs::create_dir(&blobs).map_err(io_error("create", &blobs))?;
     for (name, bytes) in files {
         write_synced(&folder.join(name), bytes)?;
     }
     let path = folder.join("events.jsonl");
     let logged = Logged { v: FORMAT, seq: 0, at_ms: header.created_ms, event: first };
-    write_synced(&path, &line(&logged, &path)?)?;
-    let text = serde_json::to_vec_pretty(header).map_err(|source| LogError::Line {
-        path: folder.join("run.json"),
-        line: 0,
-        source,
-    })?;
+    write_synced(&path, &events::line(&logged, &path)?)?;
+    let text = serde_json::to_vec_pretty(header)
+        .map_err(|source| LogError::Header { path: folder.join("run.json"), source })?;
     let temporary = folder.join(".run.json");
     write_synced(&temporary, &text)?;
     let path = folder.join("run.json");
     fs::rename(&temporary, &path).map_err(io_error("create", &path))?;
+    sync_folder(folder)
+}
+
+/// Makes the names within a folder durable.
+pub(crate) fn sync_folder(folder: &Path) -> Result<(), LogError> {
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(io_error("sync", folder))
 }
 
-/// An event as a line of the log.
-fn line(logged: &Logged, path: &Path) -> Result<Vec<u8>, LogError> {
-    let mut line = serde_json::to_vec(logged).map_err(|source| LogError::Line {
-        path: path.to_owned(),
-        line: 0,
-        source,
-    })?;
-    line.push(b'\n');
-    Ok(line)
+fn refuse_newer(reader: &RunReader, found: u32) -> Result<(), LogError> {
+    if found > FORMAT {
+        return Err(LogError::Newer { id: reader.header.id.clone(), found });
+    }
+    Ok(())
 }
 
 /// Milliseconds since the Unix epoch.
@@ -285,6 +344,8 @@ fn lock(folder: &Path, id: &RunId) -> Result<File, LogError> {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
             let owner = fs::read_to_string(&path).unwrap_or_default().trim().to_owned();
+            // The owner has the lock before its name is in the file.
+            let owner = if owner.is_empty() { "it just started".to_owned() } else { owner };
             return Err(LogError::InUse { id: id.clone(), owner });
         }
         Err(TryLockError::Error(source)) => return Err(LogError::Io { action: "lock", path, source }),
@@ -293,31 +354,4 @@ fn lock(folder: &Path, id: &RunId) -> Result<File, LogError> {
         .and_then(|()| writeln!(file, "process {}", std::process::id()))
         .map_err(io_error("write", &path))?;
     Ok(file)
-}
-
-/// Whole events of a log and the length of the bytes that they take.
-fn read_events(path: &Path) -> Result<(Vec<Logged>, u64), LogError> {
-    let bytes = fs::read(path).map_err(io_error("read", path))?;
-    let whole = whole_lines(&bytes);
-    let mut events = Vec::new();
-    for (index, line) in bytes[..whole].split_inclusive(|byte| *byte == b'\n').enumerate() {
-        let line_number = index + 1;
-        let logged: Logged = serde_json::from_slice(line).map_err(|source| LogError::Line {
-            path: path.to_owned(),
-            line: line_number,
-            source,
-        })?;
-        let expected = index as u64;
-        if logged.seq != expected {
-            let found = logged.seq;
-            return Err(LogError::Sequence { path: path.to_owned(), line: line_number, expected, found });
-        }
-        events.push(logged);
-    }
-    Ok((events, whole as u64))
-}
-
-/// Length of the bytes up to and with the last newline.
-fn whole_lines(bytes: &[u8]) -> usize {
-    bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1)
 }

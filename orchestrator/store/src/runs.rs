@@ -1,8 +1,9 @@
 //! The folder that holds all runs.
 
-use crate::log::{self, LogError, RunHeader, RunLog, RunReader, io_error, now_ms};
+use crate::log::{self, LogError, RunHeader, RunLog, RunReader, io_error, now_ms, sync_folder};
 use kab_model::{Event, Plan, RunId};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// All runs of a user.
@@ -56,27 +57,43 @@ impl Store {
         files: &[(&str, &[u8])],
     ) -> Result<RunLog, LogError> {
         let created_ms = now_ms();
-        let unique = format!("{} {created_ms} {}", plan.experiment_digest, std::process::id());
-        let id = RunId(blake3::hash(unique.as_bytes()).to_hex()[..12].to_owned());
+        let (id, folder) = self.new_folder(&format!("{} {created_ms}", plan.experiment_digest))?;
         let header = RunHeader {
             format: log::FORMAT,
-            id: id.clone(),
+            id,
             name: plan.name.clone(),
             experiment_digest: plan.experiment_digest.clone(),
             lab_digest: lab_digest.to_owned(),
             created_ms,
             kab: kab.to_owned(),
         };
-        let folder = self.folder.join(&id.0);
         log::create(&folder, &header, Event::Planned { plan: Box::new(plan) }, files)?;
+        sync_folder(&self.folder)?;
         RunLog::open(&folder)
+    }
+
+    /// An empty folder under an id that nobody has.
+    fn new_folder(&self, unique: &str) -> Result<(RunId, PathBuf), LogError> {
+        fs::create_dir_all(&self.folder).map_err(io_error("create", &self.folder))?;
+        let mut attempt = 0u64;
+        loop {
+            // Two runs may begin within one millisecond, and in two containers under one process id.
+            let text = format!("{unique} {} {attempt}", std::process::id());
+            let id = RunId(blake3::hash(text.as_bytes()).to_hex()[..12].to_owned());
+            let folder = self.folder.join(&id.0);
+            match fs::create_dir(&folder) {
+                Ok(()) => return Ok((id, folder)),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => attempt += 1,
+                Err(error) => return Err(io_error("create", &folder)(error)),
+            }
+        }
     }
 
     /// All runs, newest first. Folders that are no runs are passed over.
     pub fn list(&self) -> Result<Vec<RunReader>, LogError> {
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(io_error("list", &self.folder)(error)),
         };
         let mut runs: Vec<RunReader> =
@@ -96,7 +113,10 @@ impl Store {
             runs.truncate(1);
         }
         match runs.len() {
-            0 => Err(StoreError::Unknown { wanted: wanted.to_owned(), folder: self.folder.clone() }),
+            0 => Err(self
+                .unreadable(wanted)
+                .map(StoreError::Log)
+                .unwrap_or(StoreError::Unknown { wanted: wanted.to_owned(), folder: self.folder.clone() })),
             1 => Ok(runs.remove(0)),
             _ => {
                 let matches: Vec<&str> = runs.iter().map(|run| run.header().id.0.as_str()).collect();
@@ -105,7 +125,21 @@ impl Store {
         }
     }
 
-    /// The newest run of this experiment and lab that is not finished.
+    /// Why a run that is there is in no list.
+    fn unreadable(&self, wanted: &str) -> Option<LogError> {
+        let entries = fs::read_dir(&self.folder).ok()?.flatten();
+        let mut named = entries.filter(|entry| {
+            let name = entry.file_name();
+            !wanted.is_empty() && name.to_str().is_some_and(|name| name.starts_with(wanted))
+        });
+        named.find_map(|entry| match RunReader::open(&entry.path()) {
+            // A folder without a header is no run.
+            Err(LogError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => None,
+            other => other.err(),
+        })
+    }
+
+    /// The newest run of this experiment and lab that is not finished and that this kab can go on with.
     pub fn unfinished(
         &self,
         experiment_digest: &str,
@@ -114,10 +148,25 @@ impl Store {
         for run in self.list()? {
             let header = run.header();
             let same = header.experiment_digest == experiment_digest && header.lab_digest == lab_digest;
-            if same && !run.run()?.finished {
+            if same && header.format <= log::FORMAT && !run.run()?.finished {
                 return Ok(Some(run));
             }
         }
         Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn runs_of_one_moment_do_not_overwrite_each_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::new(folder.path().join("runs"));
+        let (first, second) = (store.new_folder("e 1").unwrap(), store.new_folder("e 1").unwrap());
+        assert_ne!(first, second);
+        assert!(first.1.is_dir() && second.1.is_dir());
     }
 }
