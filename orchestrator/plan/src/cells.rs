@@ -7,14 +7,12 @@ use kab_model::{Cell, CellId, Experiment, FioOption, TargetName, Workload};
 /// Cells of workloads without any target are left out; [`crate::make_plan`] refuses those first.
 pub fn expand(experiment: &Experiment) -> Vec<Cell> {
     let prefixed = experiment.workloads.len() > 1;
-    let mut cells = Vec::new();
+    let mut cells: Vec<Cell> = Vec::new();
     for workload in &experiment.workloads {
         let Some(target) = workload.target.as_ref().or(experiment.target.as_ref()) else { continue };
-        for axes in points(workload) {
-            let cell = cell(workload, axes, target, prefixed);
-            if !cells.iter().any(|other: &Cell| other.id == cell.id) {
-                cells.push(cell);
-            }
+        let points = points(workload);
+        for (point, text) in points.iter().zip(texts(&points)) {
+            cells.push(cell(workload, point.clone(), &text, target, prefixed));
         }
     }
     cells
@@ -43,23 +41,56 @@ fn points(workload: &Workload) -> Vec<Vec<FioOption>> {
         all.extend(points);
     }
     all.retain(|point| !excluded(workload, point));
-    all
+    without_repeats(all)
+}
+
+/// The first of all points that set the same options to the same values, in whatever order.
+fn without_repeats(points: Vec<Vec<FioOption>>) -> Vec<Vec<FioOption>> {
+    let mut kept: Vec<Vec<FioOption>> = Vec::new();
+    for point in points {
+        let same = |other: &Vec<FioOption>| {
+            other.len() == point.len() && other.iter().all(|pair| point.contains(pair))
+        };
+        if !kept.iter().any(same) {
+            kept.push(point);
+        }
+    }
+    kept
+}
+
+/// What tells each point from the others of its workload: its values, `read/8`; with names, `rw=read/iodepth=8`, where
+/// another point has the same values for other options.
+fn texts(points: &[Vec<FioOption>]) -> Vec<String> {
+    let plain: Vec<String> =
+        points.iter().map(|point| join(point.iter().map(|axis| axis.value.clone()))).collect();
+    let mut texts: Vec<String> = Vec::new();
+    for (point, plain_text) in points.iter().zip(&plain) {
+        let alone = plain.iter().filter(|other| *other == plain_text).count() == 1;
+        let named = || join(point.iter().map(|axis| format!("{}={}", axis.name, axis.value)));
+        let mut text = if alone { plain_text.clone() } else { named() };
+        // Values may hold slashes and equal signs: results of two cells must never run together.
+        while texts.contains(&text) {
+            text.push('+');
+        }
+        texts.push(text);
+    }
+    texts
+}
+
+fn join(parts: impl Iterator<Item = String>) -> String {
+    parts.collect::<Vec<_>>().join("/")
 }
 
 fn excluded(workload: &Workload, point: &[FioOption]) -> bool {
-    workload.exclude.iter().any(|map| map.iter().all(|pair| point.contains(pair)))
+    workload.exclude.iter().any(|map| !map.is_empty() && map.iter().all(|pair| point.contains(pair)))
 }
 
-fn cell(workload: &Workload, axes: Vec<FioOption>, target: &TargetName, prefixed: bool) -> Cell {
-    let values: Vec<&str> = axes.iter().map(|axis| axis.value.as_str()).collect();
-    let mut id = workload.name.clone();
-    for value in &values {
-        id = format!("{id}/{value}");
-    }
-    let label = match (values.is_empty(), prefixed) {
-        (true, _) => workload.name.clone(),
-        (false, true) => format!("{} {}", workload.name, values.join("/")),
-        (false, false) => values.join("/"),
+fn cell(workload: &Workload, axes: Vec<FioOption>, text: &str, target: &TargetName, prefixed: bool) -> Cell {
+    let name = &workload.name;
+    let (id, label) = match (text.is_empty(), prefixed) {
+        (true, _) => (name.clone(), name.clone()),
+        (false, true) => (format!("{name}/{text}"), format!("{name} {text}")),
+        (false, false) => (format!("{name}/{text}"), text.to_owned()),
     };
     let mut fio = workload.fio.clone();
     fio.extend(axes.iter().cloned());

@@ -25,21 +25,23 @@ const OVERHEAD_MS: u64 = 700;
 
 /// The cost of a plan if every boot takes `boot`.
 pub fn estimate(plan: &Plan, boot: Duration) -> Estimate {
-    let per_cell = u64::from(plan.trials + plan.warmup);
+    let per_cell = u64::from(plan.trials).saturating_add(plan.warmup.into());
     let visits: u64 =
         plan.boards.iter().flat_map(|board| &board.rounds).map(|round| round.len() as u64).sum();
-    let visit_ms: u64 = plan.cells.iter().map(|cell| per_cell * trial_ms(plan, cell)).sum();
-    let writing = plan.cells.iter().filter(|cell| cell.writes).count() as u64;
+    let cell_ms = |cell| per_cell.saturating_mul(trial_ms(plan, cell));
+    let visit_ms = plan.cells.iter().map(cell_ms).fold(0, u64::saturating_add);
     let visit = Duration::from_millis(visit_ms);
+    let writing = plan.cells.iter().filter(|cell| cell.writes).count();
+    let trials_of = |cells: usize| visits.saturating_mul(per_cell).saturating_mul(cells as u64);
     Estimate {
         visits,
-        trials: visits * per_cell * plan.cells.len() as u64,
+        trials: trials_of(plan.cells.len()),
         visit,
-        total: (visit + boot) * u32::try_from(visits).unwrap_or(u32::MAX),
-        writing_trials: visits * per_cell * writing,
+        total: visit.saturating_add(boot).saturating_mul(u32::try_from(visits).unwrap_or(u32::MAX)),
+        writing_trials: trials_of(writing),
     }
 }
 
 fn trial_ms(plan: &Plan, cell: &Cell) -> u64 {
-    cell.planned_ms.unwrap_or(UNTIMED_MS) + plan.cooldown_ms + OVERHEAD_MS
+    cell.planned_ms.unwrap_or(UNTIMED_MS).saturating_add(plan.cooldown_ms).saturating_add(OVERHEAD_MS)
 }

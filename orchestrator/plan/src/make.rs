@@ -29,6 +29,9 @@ pub struct ResolvedVariant {
 /// Why there is no plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
+    /// No board is asked for.
+    #[error("the experiment asks for no board: name one under `boards:`")]
+    NoBoards,
     /// A name or tag that no board of the lab has.
     #[error("no board of the lab is named or tagged {name:?}; the lab has {known}")]
     NoBoard {
@@ -66,6 +69,7 @@ pub fn make_plan(
     resolved: &[ResolvedVariant],
     seed: u64,
 ) -> Result<Plan, PlanError> {
+    assert_eq!(experiment.variants.len(), resolved.len(), "every variant is resolved");
     let boards = chosen_boards(experiment, lab)?;
     require_targets(experiment)?;
     let cells = expand(experiment);
@@ -110,6 +114,9 @@ fn chosen_boards<'a>(experiment: &Experiment, lab: &'a Lab) -> Result<Vec<&'a Bo
                 chosen.push(board);
             }
         }
+    }
+    if chosen.is_empty() {
+        return Err(PlanError::NoBoards);
     }
     Ok(chosen)
 }

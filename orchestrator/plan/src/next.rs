@@ -174,8 +174,11 @@ fn give_up(
         let detail = format!("{} visits of {:?} were void, last: {last}", voids.len(), variant.0);
         return Some((None, Reason { rule: "void-visits".to_owned(), detail }));
     }
+    // A void visit that never came up says nothing of the variant's boots.
+    let told = |visit: &&Visit| visit.proof.is_some() || !matches!(visit.state, VisitState::Void(_));
     let boots = of_variant()
         .rev()
+        .filter(told)
         .take_while(|visit| matches!(visit.state, VisitState::Failed(FailureClass::Boot, _)))
         .count();
     (boots >= limits.failed_boots as usize).then(|| {

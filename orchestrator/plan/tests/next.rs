@@ -1,0 +1,292 @@
+//! The planner driven through whole runs in a small world, in which anything may happen at any time.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+#[path = "support/world.rs"]
+mod world;
+
+use kab_model::{
+    BoardName, BuildState, Event, FailureClass, Limits, Outcome, Plan, Run, VariantName, Visit, VisitState,
+};
+use kab_plan::{INTERRUPTED, Next, next, outstanding_visits};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+use support::{Shape, plan};
+use world::{Fate, World, live};
+
+prop_compose! {
+    fn shape()(
+        variants in 1usize..4, boards in 1usize..3, visits in 1u32..4,
+        cells in 1usize..3, trials in 1u32..3, warmup in 0u32..2,
+    ) -> Shape {
+        Shape { variants, boards, visits, cells, trials, warmup }
+    }
+}
+
+prop_compose! {
+    fn worlds()(
+        // Either everything may happen or most goes well.
+        fates in prop_oneof![
+            prop::collection::vec(any_fate(), 1..40),
+            prop::collection::vec(prop_oneof![9 => Just(Fate::Well), 1 => any_fate()], 1..80),
+        ],
+        interrupted in prop::collection::btree_set(0usize..150, 0..8),
+    ) -> World {
+        World::new(fates, interrupted)
+    }
+}
+
+fn any_fate() -> impl Strategy<Value = Fate> {
+    prop::sample::select(Fate::ALL.to_vec())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn every_run_ends_with_every_place_settled_once(shape in shape(), seed: u64, world in worlds()) {
+        let plan = plan(shape, seed);
+        let events = live(&plan, world);
+        let run = Run::from_events(&events);
+        prop_assert!(run.finished);
+        prop_assert_eq!(outstanding_visits(&plan, &run), 0);
+        for board in &plan.boards {
+            for (round, variants) in board.rounds.iter().enumerate() {
+                for variant in variants {
+                    place_is_settled(&run, &board.spec.name, round, variant)?;
+                }
+            }
+        }
+        numbers_have_no_gaps(&run)?;
+        limits_hold(&plan, &run)?;
+        for visit in run.visits() {
+            trials_are_in_order(&plan, visit)?;
+        }
+        order_holds(&plan, &events)?;
+    }
+}
+
+fn place_is_settled(
+    run: &Run,
+    board: &BoardName,
+    round: usize,
+    variant: &VariantName,
+) -> Result<(), TestCaseError> {
+    let board = &run.boards[board];
+    let of_place = |visit: &&Visit| visit.key.round as usize == round && &visit.key.variant == variant;
+    let visits: Vec<&Visit> = board.visits.iter().filter(of_place).collect();
+    prop_assert!(visits.iter().all(|visit| visit.state != VisitState::Open));
+    if matches!(run.builds[variant], BuildState::Failed(_)) {
+        prop_assert!(visits.is_empty(), "an unbuilt variant was visited");
+        return Ok(());
+    }
+    let settled = visits.iter().filter(|visit| !matches!(visit.state, VisitState::Void(_))).count();
+    let given_up = board.given_up.iter().any(|(whom, _)| whom.as_ref().is_none_or(|whom| whom == variant));
+    prop_assert!(settled == 1 || (settled == 0 && given_up), "{settled} visits count");
+    // The one that counts is the last one.
+    let early = visits.iter().rev().skip(1).all(|visit| matches!(visit.state, VisitState::Void(_)));
+    prop_assert!(early, "a place was visited again after it was settled");
+    Ok(())
+}
+
+fn numbers_have_no_gaps(run: &Run) -> Result<(), TestCaseError> {
+    for board in run.boards.values() {
+        let numbers: Vec<usize> = board.visits.iter().map(|visit| visit.key.visit as usize).collect();
+        prop_assert_eq!(numbers, (0..board.visits.len()).collect::<Vec<_>>());
+    }
+    Ok(())
+}
+
+/// Void visits and boots of a variant, as the limits count them.
+fn counts(run: &Run, board: &BoardName, variant: &VariantName) -> (usize, usize) {
+    let visits = || run.boards[board].visits.iter().filter(|visit| &visit.key.variant == variant);
+    let void = visits()
+        .filter(|visit| matches!(&visit.state, VisitState::Void(reason) if reason.rule != INTERRUPTED))
+        .count();
+    let (mut row, mut longest) = (0, 0);
+    for visit in visits() {
+        match &visit.state {
+            VisitState::Failed(FailureClass::Boot, _) => row += 1,
+            VisitState::Void(_) if visit.proof.is_none() => {}
+            _ => row = 0,
+        }
+        longest = longest.max(row);
+    }
+    (void, longest)
+}
+
+fn limits_hold(plan: &Plan, run: &Run) -> Result<(), TestCaseError> {
+    let (void_limit, boot_limit) = (plan.limits.void_visits as usize, plan.limits.failed_boots as usize);
+    for board in &plan.boards {
+        let name = &board.spec.name;
+        let given_up = &run.boards[name].given_up;
+        let distinct: BTreeSet<_> = given_up.iter().map(|(whom, _)| whom).collect();
+        prop_assert_eq!(distinct.len(), given_up.len(), "given up twice");
+        let counted: Vec<_> = plan.variants.iter().map(|v| (&v.name, counts(run, name, &v.name))).collect();
+        for (variant, (void, boots)) in &counted {
+            prop_assert!(
+                *void <= void_limit && *boots <= boot_limit,
+                "{variant}: {void} void, {boots} boots"
+            );
+            if given_up.iter().any(|(whom, _)| whom.as_ref() == Some(variant)) {
+                prop_assert_eq!(*boots, boot_limit, "{} was given up early", variant);
+            }
+        }
+        if given_up.iter().any(|(whom, _)| whom.is_none()) {
+            prop_assert!(
+                counted.iter().any(|(_, (void, _))| *void == void_limit),
+                "the board was given up early"
+            );
+        }
+    }
+    Ok(())
+}
+
+fn trials_are_in_order(plan: &Plan, visit: &Visit) -> Result<(), TestCaseError> {
+    let mut trials = visit.trials.iter().peekable();
+    'all: for cell in &plan.cells {
+        let of_cell = (0..plan.warmup).map(|i| (true, i)).chain((0..plan.trials).map(|i| (false, i)));
+        for (warmup, index) in of_cell {
+            for attempt in 0.. {
+                let Some(trial) = trials.next() else { break 'all };
+                let key = &trial.key;
+                prop_assert_eq!(
+                    (&key.cell, key.warmup, key.index, key.attempt),
+                    (&cell.id, warmup, index, attempt)
+                );
+                prop_assert!(attempt < plan.limits.void_trials);
+                if !matches!(trial.outcome, Some(Outcome::Void { .. })) {
+                    break;
+                }
+            }
+        }
+    }
+    prop_assert!(trials.next().is_none(), "trials beyond the plan");
+    if visit.state == VisitState::Ended {
+        let settled = visit.trials.iter().filter(|trial| match &trial.outcome {
+            Some(outcome) => outcome.word() != "void",
+            None => false,
+        });
+        prop_assert_eq!(settled.count(), plan.trials_per_visit() as usize);
+    }
+    Ok(())
+}
+
+/// Builds come before visits, rounds one after the other, and nothing after a board or variant was given up.
+fn order_holds(plan: &Plan, events: &[Event]) -> Result<(), TestCaseError> {
+    let mut run = Run::default();
+    let mut rounds = 0;
+    for event in events {
+        if let Event::VisitStarted { visit } = event {
+            prop_assert_eq!(run.builds.len(), plan.variants.len(), "a build is missing before a visit");
+            prop_assert!(run.artifact(&visit.variant).is_some());
+            prop_assert!(visit.round >= rounds, "back to an earlier round");
+            rounds = visit.round;
+            let given_up = &run.boards[&visit.board].given_up;
+            prop_assert!(
+                given_up.iter().all(|(whom, _)| whom.as_ref().is_some_and(|whom| *whom != visit.variant))
+            );
+        }
+        run.apply(event);
+    }
+    Ok(())
+}
+
+const SHAPE: Shape = Shape { variants: 2, boards: 1, visits: 5, cells: 1, trials: 1, warmup: 0 };
+
+/// The states of the visits in their order, one letter each, and who was given up.
+fn told(fates: &[Fate], interrupted: &[usize]) -> (String, Vec<String>) {
+    let plan = plan(Shape { variants: 1, ..SHAPE }, 1);
+    let world = World::new(fates.to_vec(), interrupted.iter().copied().collect());
+    let run = Run::from_events(&live(&plan, world));
+    let letter = |visit: &Visit| match &visit.state {
+        VisitState::Open => '?',
+        VisitState::Ended => 'e',
+        VisitState::Failed(FailureClass::Boot, _) => 'b',
+        VisitState::Failed(FailureClass::Crash, _) => 'c',
+        VisitState::Void(reason) if reason.rule == INTERRUPTED => 'i',
+        VisitState::Void(_) => 'v',
+    };
+    let given_up = run.boards.values().flat_map(|board| &board.given_up);
+    (run.visits().map(letter).collect(), given_up.map(|(_, reason)| reason.to_string()).collect())
+}
+
+#[test]
+fn what_goes_wrong_is_tried_again_up_to_its_limit() {
+    use Fate::{Crash, LabFault, NoBoot, Well};
+    // The first fate is that of the build; a visit that goes well takes one for its boot and one for its trial.
+    let (visits, given_up) = told(&[Well, NoBoot, NoBoot], &[]);
+    assert_eq!(visits, "bb");
+    assert_eq!(given_up, ["failed-boots: 2 boots in a row failed"]);
+    let (visits, given_up) = told(&[Well, NoBoot, LabFault, NoBoot], &[]);
+    assert_eq!((visits.as_str(), given_up.len()), ("bvb", 1), "a fault of the lab says nothing of boots");
+    let (visits, given_up) = told(&[Well, NoBoot, Well, Well, NoBoot, Well, Well, NoBoot], &[]);
+    assert_eq!((visits.as_str(), given_up.len()), ("bebeb", 0), "not in a row");
+    let crashes = [&[Well][..], &[Well, Crash].repeat(5)].concat();
+    let (visits, given_up) = told(&crashes, &[]);
+    assert_eq!((visits.as_str(), given_up.len()), ("ccccc", 0), "crashes are results");
+}
+
+#[test]
+fn void_visits_end_a_board_and_say_why() {
+    let fates = [&[Fate::Well][..], &[Fate::LabFault; 20]].concat();
+    let (visits, given_up) = told(&fates, &[]);
+    assert_eq!(visits, "vvv");
+    assert_eq!(given_up, [r#"void-visits: 3 visits of "v0" were void, last: lab: a cable"#]);
+}
+
+#[test]
+fn interruptions_are_not_counted() {
+    // Every visit begins with three events; each of the first seven visits is interrupted at its boot.
+    let interrupted: Vec<usize> = (0..7).map(|visit| 2 + 3 * visit).collect();
+    let (visits, given_up) = told(&[Fate::Well], &interrupted);
+    assert_eq!((visits.as_str(), given_up.len()), ("iiiiiiieeeee", 0));
+}
+
+#[test]
+fn a_trial_that_is_void_too_often_ends_the_visit() {
+    let fates = [&[Fate::Well; 2][..], &[Fate::VoidTrial; 3], &[Fate::Well; 40]].concat();
+    let (visits, _) = told(&fates, &[]);
+    assert_eq!(visits, "veeeee");
+    let (visits, _) = told(&[&[Fate::Well; 2][..], &[Fate::VoidTrial; 2], &[Fate::Well; 40]].concat(), &[]);
+    assert_eq!(visits, "eeeee");
+}
+
+#[test]
+fn what_cannot_be_built_is_not_visited() {
+    let (visits, given_up) = told(&[Fate::LabFault], &[]);
+    assert_eq!((visits.as_str(), given_up.len()), ("", 0));
+}
+
+#[test]
+fn limits_are_those_of_the_plan() {
+    let mut plan = plan(Shape { variants: 1, ..SHAPE }, 1);
+    plan.limits = Limits { void_visits: 1, void_trials: 1, failed_boots: 1 };
+    let fates = [&[Fate::Well; 2][..], &[Fate::VoidTrial; 9]].concat();
+    let run = Run::from_events(&live(&plan, World::new(fates, BTreeSet::new())));
+    assert_eq!(run.visits().map(|visit| visit.trials.len()).collect::<Vec<_>>(), [1]);
+}
+
+#[test]
+fn boards_take_turns_within_a_round() {
+    let plan = plan(Shape { boards: 2, visits: 2, ..SHAPE }, 3);
+    let events = live(&plan, World::new(vec![Fate::Well], BTreeSet::new()));
+    let visited: Vec<(u32, String)> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::VisitStarted { visit } => Some((visit.round, visit.board.0.clone())),
+            _ => None,
+        })
+        .collect();
+    let expected = [(0, "b0"), (0, "b0"), (0, "b1"), (0, "b1"), (1, "b0"), (1, "b0"), (1, "b1"), (1, "b1")];
+    assert_eq!(visited, expected.map(|(round, board)| (round, board.to_owned())));
+    assert_eq!(outstanding_visits(&plan, &Run::default()), 8);
+}
+
+#[test]
+fn a_finished_run_stays_finished() {
+    let plan = plan(SHAPE, 1);
+    let mut events = live(&plan, World::new(vec![Fate::Well], BTreeSet::new()));
+    events.push(Event::Opened { kab: "2".into(), pid: 1 });
+    assert_eq!(next(&plan, &Run::from_events(&events)), Next::Finish);
+}

@@ -1,0 +1,174 @@
+//! Experiment, lab and seed become a plan.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use kab_model::{ConfigItem, Experiment, Plan, Toolchain, VariantName};
+use kab_plan::{PlanError, estimate, make_plan};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+use std::time::Duration;
+use support::{Shape, experiment, lab, plan, resolved, workload};
+
+const SHAPE: Shape = Shape { variants: 3, boards: 2, visits: 4, cells: 2, trials: 3, warmup: 1 };
+
+fn made(experiment: &Experiment) -> Result<Plan, PlanError> {
+    make_plan(experiment, "digest", &lab(4), &resolved(experiment.variants.len()), 1)
+}
+
+prop_compose! {
+    fn shape()(variants in 1usize..6, boards in 1usize..4, visits in 1u32..10) -> Shape {
+        Shape { variants, boards, visits, cells: 1, trials: 1, warmup: 0 }
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_same_input_and_seed_give_the_same_plan(shape in shape(), seed: u64) {
+        let one = plan(shape, seed);
+        prop_assert_eq!(&one, &plan(shape, seed));
+        // Also after the plan was stored.
+        let stored: Plan = serde_json::from_str(&serde_json::to_string(&one).unwrap()).unwrap();
+        prop_assert_eq!(stored, one);
+    }
+
+    #[test]
+    fn every_round_visits_every_variant_once(shape in shape(), seed: u64) {
+        let plan = plan(shape, seed);
+        let all: BTreeSet<&VariantName> = plan.variants.iter().map(|variant| &variant.name).collect();
+        for board in &plan.boards {
+            prop_assert_eq!(board.rounds.len(), shape.visits as usize);
+            for round in &board.rounds {
+                prop_assert_eq!(round.len(), shape.variants);
+                prop_assert_eq!(&round.iter().collect::<BTreeSet<_>>(), &all);
+            }
+        }
+    }
+
+    #[test]
+    fn a_further_board_or_round_does_not_reshuffle_the_others(shape in shape(), seed: u64) {
+        let before = plan(shape, seed);
+        let larger = Shape { boards: shape.boards + 1, visits: shape.visits + 1, ..shape };
+        let after = plan(larger, seed);
+        for (before, after) in before.boards.iter().zip(&after.boards) {
+            prop_assert_eq!(&before.spec.name, &after.spec.name);
+            prop_assert_eq!(&before.rounds[..], &after.rounds[..before.rounds.len()]);
+        }
+    }
+}
+
+#[test]
+fn rounds_boards_and_seeds_differ_in_their_order() {
+    let shape = Shape { variants: 4, visits: 24, ..SHAPE };
+    let one = plan(shape, 1);
+    for board in &one.boards {
+        let orders: BTreeSet<_> = board.rounds.iter().collect();
+        assert!(orders.len() > 8, "only {} orders in 24 rounds", orders.len());
+        // Each variant is first about as often as any other: 6 times of 24, six standard deviations wide.
+        for variant in &one.variants {
+            let first = board.rounds.iter().filter(|round| round[0] == variant.name).count();
+            assert!((1..=18).contains(&first), "{} is first {first} times", variant.name);
+        }
+    }
+    assert_ne!(one.boards[0].rounds, one.boards[1].rounds);
+    assert_ne!(one.boards[0].rounds, plan(shape, 2).boards[0].rounds);
+}
+
+#[test]
+fn every_variant_is_judged_against_the_baseline_and_then_the_further_pairs() {
+    let mut experiment = experiment(SHAPE);
+    experiment.baseline = "v1".into();
+    experiment.against = vec![("v2".into(), "v0".into()), ("v0".into(), "v1".into())];
+    let pairs = made(&experiment).unwrap().pairs;
+    let pairs: Vec<(&str, &str)> = pairs.iter().map(|(a, b)| (&*a.0, &*b.0)).collect();
+    assert_eq!(pairs, [("v0", "v1"), ("v2", "v1"), ("v2", "v0")]);
+}
+
+#[test]
+fn boards_are_chosen_once_by_name_or_tag_in_the_order_asked_for() {
+    let mut experiment = experiment(SHAPE);
+    experiment.boards = vec!["b2".into(), "even".into(), "b1".into()];
+    let plan = made(&experiment).unwrap();
+    let names: Vec<&str> = plan.boards.iter().map(|board| &*board.spec.name.0).collect();
+    assert_eq!(names, ["b2", "b0", "b1"]);
+    experiment.boards = vec!["b7".into()];
+    let error = made(&experiment).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        r#"no board of the lab is named or tagged "b7"; the lab has b0, b1, b2, b3"#
+    );
+    experiment.boards = Vec::new();
+    assert_eq!(made(&experiment).unwrap_err(), PlanError::NoBoards);
+}
+
+#[test]
+fn targets_must_be_named_and_listed() {
+    let mut experiment = experiment(SHAPE);
+    experiment.target = Some("other".into());
+    let error = made(&experiment).unwrap_err();
+    assert_eq!(error.to_string(), r#"board "b0" has no scratch target "other"; it has disk"#);
+    experiment.target = None;
+    assert_eq!(made(&experiment).unwrap_err(), PlanError::NoTarget { workload: "w".into() });
+}
+
+#[test]
+fn a_plan_without_cells_is_refused() {
+    let mut experiment = experiment(Shape { cells: 1, ..SHAPE });
+    experiment.workloads[0].exclude = vec![vec![support::option("bs", "4k")]];
+    assert_eq!(made(&experiment).unwrap_err(), PlanError::NoCells);
+}
+
+#[test]
+fn whatever_distinguishes_a_variant_changes_its_stamp() {
+    let base = experiment(SHAPE);
+    let stamp = |change: &dyn Fn(&mut Experiment), tree: Option<&str>| {
+        let mut experiment = base.clone();
+        change(&mut experiment);
+        let mut resolved = resolved(3);
+        if let Some(tree) = tree {
+            resolved[0].tree = tree.to_owned();
+        }
+        make_plan(&experiment, "digest", &lab(2), &resolved, 1).unwrap().variants[0].stamp.clone()
+    };
+    let stamps = [
+        stamp(&|_| {}, None),
+        stamp(&|_| {}, Some("f00")),
+        stamp(&|e| e.variants[0].cmdline = Some("quiet".into()), None),
+        stamp(&|e| e.variants[0].kernel.config.push(ConfigItem::Base("defconfig".into())), None),
+        stamp(&|e| e.variants[0].kernel.toolchain = Toolchain::Llvm, None),
+        stamp(
+            &|e| {
+                e.variants[0].name = "other".into();
+                e.baseline = "other".into();
+            },
+            None,
+        ),
+    ];
+    assert_eq!(stamps.iter().collect::<BTreeSet<_>>().len(), stamps.len(), "{stamps:?}");
+    for stamp in &stamps {
+        assert!(stamp.len() == 12 && stamp.bytes().all(|byte| byte.is_ascii_hexdigit()), "{stamp}");
+    }
+    assert_eq!(stamp(&|e| e.schedule.visits = 9, None), stamps[0], "the schedule is not the variant's");
+}
+
+#[test]
+fn the_estimate_counts_everything_that_is_planned() {
+    let mut experiment = experiment(SHAPE);
+    let options = [("rw", "randwrite"), ("runtime", "10s"), ("time_based", "1")];
+    experiment.workloads.push(workload::<&str>("write", &options, &[]));
+    let plan = made(&experiment).unwrap();
+    let boot = Duration::from_secs(20);
+    let estimate = estimate(&plan, boot);
+    // 2 boards, 4 rounds, 3 variants; 3 cells, 3 trials and a warm-up.
+    assert_eq!((estimate.visits, estimate.trials, estimate.writing_trials), (24, 24 * 12, 24 * 4));
+    assert_eq!(estimate.total, (estimate.visit + boot) * 24);
+    assert!(estimate.visit > Duration::from_millis(12 * (10_000 + 1_500)), "{estimate:?}");
+}
+
+#[test]
+fn an_absurd_plan_is_estimated_without_an_overflow() {
+    let mut plan = plan(SHAPE, 1);
+    (plan.trials, plan.warmup, plan.cooldown_ms) = (u32::MAX, u32::MAX, u64::MAX);
+    plan.cells[0].planned_ms = Some(u64::MAX);
+    assert!(estimate(&plan, Duration::MAX).total >= Duration::from_millis(u64::MAX));
+}
