@@ -102,7 +102,7 @@ fn board(number: usize) -> BoardSpec {
     let disk = Disk { name: "disk".into(), size: 1 << 20, kind: DiskKind::Nvme };
     BoardSpec {
         name: format!("b{number}").as_str().into(),
-        tags: if number % 2 == 0 { vec!["even".into()] } else { Vec::new() },
+        tags: if number.is_multiple_of(2) { vec!["even".into()] } else { Vec::new() },
         arch: Arch::X86_64,
         boot: Boot::Qemu(QemuSpec {
             machine: "q35".into(),
