@@ -66,9 +66,10 @@ fn qemu_a_delay_in_the_completion_path_is_found_worse() {
     assert!(run.finished);
     assert_eq!(complete_visits(&run), 12);
     for cell in ["io/randread", "io/randwrite"] {
-        // 100 us on top of each I/O, which takes about as long under emulation.
+        // A millisecond on top of each I/O, which takes a few hundred microseconds under emulation: beyond doubt on a busy
+        // host, too. At queue depth 1 no more than 1000 a second can complete.
         let (stock, slow) = (mean_iops(&bench, "stock", cell), mean_iops(&bench, "slow", cell));
-        assert!(slow < 0.9 * stock, "{cell}: {slow} against {stock}");
+        assert!(slow < 1000.0 && slow < 0.8 * stock, "{cell}: {slow} against {stock}");
         let change = format!("{:+.1}%", (slow / stock - 1.0) * 100.0);
         let label = cell.strip_prefix("io/").unwrap();
         let row = table_row(&report, label);
@@ -123,7 +124,7 @@ fn qemu_killed_runs_go_on_where_they_were() {
     // A delay that no earlier run has built, so that the first kills meet make.
     let delay = 20 + random.below(60);
     let patch = std::fs::read_to_string(fixture("slow-completion.patch")).unwrap();
-    bench.write("delay.patch", &patch.replace("udelay(100)", &format!("udelay({delay})")));
+    bench.write("delay.patch", &patch.replace("udelay(1000)", &format!("udelay({delay})")));
     let variants = "{stock: {ref: linux-source}, slow: {ref: linux-source, series: ./delay.patch}}";
     bench.write("lab.yaml", LAB);
     bench.write("e.yaml", &experiment(variants, "{visits: 2, trials: 2, warmup: 1}", FIO));
