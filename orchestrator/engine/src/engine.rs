@@ -2,9 +2,12 @@
 
 use crate::visit::{self, Stay};
 use crate::{Builder, Observer, Progress};
-use kab_board::{Board, HostLease, LeaseError};
+use kab_board::{Board, BootError, HostLease, LeaseError};
 use kab_link::AgentBinary;
-use kab_model::{Accel, BlobId, BoardName, Event, Plan, PlannedVariant, Reason, Run, VariantName, VisitKey};
+use kab_model::{
+    Accel, BlobId, BoardName, Event, Plan, PlannedBoard, PlannedVariant, Reason, Run, VariantName, VisitKey,
+    VisitState,
+};
 use kab_plan::{INTERRUPTED, Next, next};
 use kab_store::{LogError, RunLog};
 use std::collections::BTreeMap;
@@ -48,6 +51,9 @@ pub enum EngineError {
     /// The log does not begin with a plan.
     #[error("the run has no plan: its log was cut at the start")]
     NoPlan,
+    /// A board of the plan has no driver.
+    #[error("no driver for board {0}")]
+    NoDriver(BoardName),
     /// A work file cannot be used.
     #[error("cannot use {}", path.display())]
     Work {
@@ -65,6 +71,10 @@ impl Engine {
     /// An engine for a run. `cancel` ends it in order: fio is stopped, the board shut down, the visit closed.
     pub fn new(parts: Parts, cancel: CancellationToken) -> Result<Self, EngineError> {
         let plan = parts.log.run().plan.clone().ok_or(EngineError::NoPlan)?;
+        let driven = |board: &&PlannedBoard| parts.boards.contains_key(&board.spec.name);
+        if let Some(board) = plan.boards.iter().find(|board| !driven(board)) {
+            return Err(EngineError::NoDriver(board.spec.name.clone()));
+        }
         Ok(Self { parts, plan, cancel })
     }
 
@@ -72,6 +82,7 @@ impl Engine {
     pub async fn run(mut self) -> Result<Run, EngineError> {
         let work = self.parts.work.clone();
         std::fs::create_dir_all(&work).map_err(|source| EngineError::Work { path: work.clone(), source })?;
+        self.forget_stored_consoles();
         self.append(Event::Opened { kab: env!("CARGO_PKG_VERSION").to_owned(), pid: std::process::id() })?;
         let result = self.go_on().await;
         // A console that could not be stored stays for the user to read.
@@ -85,7 +96,7 @@ impl Engine {
                 Next::Build(variant) => self.build(&variant).await?,
                 Next::CloseInterrupted(visit) => self.close_interrupted(visit)?,
                 Next::GiveUp { board, variant, reason } => {
-                    self.append(Event::GaveUp { board, variant, reason })?
+                    self.append(Event::GaveUp { board, variant, reason })?;
                 }
                 Next::Visit(key) => self.visit(key).await?,
                 Next::Finish => return self.append(Event::Finished),
@@ -111,9 +122,14 @@ impl Engine {
         let observer = &self.parts.observer;
         let report = |line: String| observer.progress(Progress::Building { variant: name, line });
         let built = tokio::select! {
+            biased;
             () = self.cancel.cancelled() => return Err(EngineError::Cancelled),
             built = self.parts.builder.build(&variant, arch, &report) => built,
         };
+        // A builder that was cancelled too may be first to say so, and that is no word on the variant.
+        if built.is_err() && self.cancel.is_cancelled() {
+            return Err(EngineError::Cancelled);
+        }
         let variant = name.clone();
         self.append(match built {
             Ok(artifact) => Event::Built { variant, artifact },
@@ -122,41 +138,52 @@ impl Engine {
     }
 
     fn close_interrupted(&mut self, visit: VisitKey) -> Result<(), EngineError> {
-        let console = self.keep_console(&visit)?;
         let detail = "kab ended during this visit".to_owned();
-        self.append(Event::VisitVoided {
-            visit,
-            reason: Reason { rule: INTERRUPTED.to_owned(), detail },
-            console,
-        })
+        self.close(visit, Stay::Void(Reason { rule: INTERRUPTED.to_owned(), detail }))
     }
 
     async fn visit(&mut self, key: VisitKey) -> Result<(), EngineError> {
         let _lease = self.lease(&format!("measuring on {}", key.board)).await?;
-        if let Some(reason) = self.prepare(&key).await? {
-            return self.append(Event::GaveUp { board: key.board, variant: None, reason });
-        }
+        let unbootable = match self.prepare(&key).await? {
+            Ok(()) => None,
+            Err(error @ BootError::Kernel { .. }) => Some(visit::not_booted(error)),
+            Err(BootError::Lab { cause }) => {
+                let reason = Reason { rule: "board".to_owned(), detail: cause };
+                return self.append(Event::GaveUp { board: key.board, variant: None, reason });
+            }
+        };
         self.append(Event::VisitStarted { visit: key.clone() })?;
+        if let Some(stay) = unbootable {
+            return self.close(key, stay);
+        }
         let cancel = self.cancel.clone();
         let stay = tokio::select! {
+            biased;
             () = cancel.cancelled() => {
                 self.close_interrupted(key)?;
                 return Err(EngineError::Cancelled);
             }
             stay = visit::stay(self, &key) => stay?,
         };
-        let console = self.keep_console(&key)?;
-        self.append(match stay {
-            Stay::Complete => Event::VisitEnded { visit: key, console },
-            Stay::Failed(class, reason) => Event::VisitFailed { visit: key, class, reason, console },
-            Stay::Void(reason) => Event::VisitVoided { visit: key, reason, console },
-        })
+        self.close(key, stay)
     }
 
-    /// Finds what must stay the same through the run, once for each board. A reason means that the board cannot be used.
-    async fn prepare(&mut self, key: &VisitKey) -> Result<Option<Reason>, EngineError> {
+    /// Ends a visit in the log, with its console.
+    fn close(&mut self, visit: VisitKey, stay: Stay) -> Result<(), EngineError> {
+        let path = self.console_path(&visit);
+        let console = self.keep_console(&path)?;
+        self.append(match stay {
+            Stay::Complete => Event::VisitEnded { visit, console },
+            Stay::Failed(class, reason) => Event::VisitFailed { visit, class, reason, console },
+            Stay::Void(reason) => Event::VisitVoided { visit, reason, console },
+        })?;
+        forget(&path)
+    }
+
+    /// Finds what must stay the same through the run, once for each board.
+    async fn prepare(&mut self, key: &VisitKey) -> Result<Result<(), BootError>, EngineError> {
         if self.accel(&key.board).is_some() {
-            return Ok(None);
+            return Ok(Ok(()));
         }
         self.parts.observer.progress(Progress::Preparing { board: &key.board });
         let board = &self.parts.boards[&key.board];
@@ -168,6 +195,7 @@ impl Engine {
             .map(|artifact| artifact.image.clone())
             .unwrap_or_default();
         let prepared = tokio::select! {
+            biased;
             () = self.cancel.cancelled() => return Err(EngineError::Cancelled),
             prepared = board.prepare(&image) => prepared,
         };
@@ -175,9 +203,9 @@ impl Engine {
             Ok(prepared) => {
                 let (accel, emulator, reason) = (prepared.accel, prepared.emulator, prepared.reason);
                 self.append(Event::Accelerated { board: key.board.clone(), accel, emulator, reason })?;
-                Ok(None)
+                Ok(Ok(()))
             }
-            Err(error) => Ok(Some(Reason { rule: "board".to_owned(), detail: error.to_string() })),
+            Err(error) => Ok(Err(error)),
         }
     }
 
@@ -190,13 +218,18 @@ impl Engine {
         self.parts.work.join(format!("console-{}-{}.log", key.board, key.visit))
     }
 
-    /// Moves a visit's console into the store.
-    fn keep_console(&mut self, key: &VisitKey) -> Result<Option<BlobId>, EngineError> {
-        let path = self.console_path(key);
-        let Some(bytes) = read_console(&path)? else { return Ok(None) };
-        let id = self.parts.log.put(&bytes)?;
-        std::fs::remove_file(&path).map_err(|source| EngineError::Work { path, source })?;
-        Ok(Some(id))
+    /// Puts a console into the store. Its file stays until an event names the blob.
+    fn keep_console(&self, path: &Path) -> Result<Option<BlobId>, EngineError> {
+        let Some(bytes) = read_console(path)? else { return Ok(None) };
+        Ok(Some(self.parts.log.put(&bytes)?))
+    }
+
+    /// Removes what a kab that was killed between these two steps left behind.
+    fn forget_stored_consoles(&self) {
+        for visit in self.parts.log.run().visits().filter(|visit| visit.state != VisitState::Open) {
+            // What cannot be removed is only in the way.
+            let _ = forget(&self.console_path(&visit.key));
+        }
     }
 
     async fn lease(&self, purpose: &str) -> Result<HostLease, EngineError> {
@@ -204,6 +237,7 @@ impl Engine {
         let waiting = |owner: &str| observer.progress(Progress::Waiting { owner: owner.to_owned() });
         let purpose = format!("run {}, {purpose}", self.parts.log.reader().header().id);
         tokio::select! {
+            biased;
             () = self.cancel.cancelled() => Err(EngineError::Cancelled),
             lease = HostLease::acquire(&self.parts.host_lease, &purpose, waiting) => Ok(lease?),
         }
@@ -221,5 +255,14 @@ fn read_console(path: &Path) -> Result<Option<Vec<u8>>, EngineError> {
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(EngineError::Work { path: path.to_owned(), source }),
+    }
+}
+
+fn forget(path: &Path) -> Result<(), EngineError> {
+    match std::fs::remove_file(path) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(EngineError::Work { path: path.to_owned(), source })
+        }
+        _ => Ok(()),
     }
 }

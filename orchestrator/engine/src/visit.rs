@@ -6,6 +6,7 @@ use crate::prove::{prove, stamp_argument};
 use crate::session::{self, Session};
 use crate::trial;
 use kab_board::{BootError, BootRequest, Booted};
+use kab_link::{ErrorCode, LinkError};
 use kab_model::{BootIdentity, BootProof, Event, FailureClass, Reason, VisitKey};
 use kab_plan::{NextTrial, next_trial};
 use std::time::Duration;
@@ -21,7 +22,7 @@ pub(crate) enum Stay {
     Void(Reason),
 }
 
-pub(crate) fn void(rule: &str, detail: impl ToString) -> Stay {
+fn void(rule: &str, detail: &impl ToString) -> Stay {
     Stay::Void(Reason { rule: rule.to_owned(), detail: detail.to_string() })
 }
 
@@ -31,15 +32,22 @@ pub(crate) async fn stay(engine: &mut Engine, key: &VisitKey) -> Result<Stay, En
     let request = boot_request(engine, key);
     let mut machine = match engine.parts.boards[&key.board].boot(&request).await {
         Ok(machine) => machine,
-        Err(BootError::Kernel { cause, console }) => {
-            let detail = format!("{cause}\n{console}");
-            return Ok(Stay::Failed(FailureClass::Boot, Reason { rule: "boot".to_owned(), detail }));
-        }
-        Err(BootError::Lab { cause }) => return Ok(void("lab", cause)),
+        Err(error) => return Ok(not_booted(error)),
     };
     let stay = with_machine(engine, key, machine.as_mut()).await;
     machine.shutdown().await;
     stay
+}
+
+/// What a boot that failed means.
+pub(crate) fn not_booted(error: BootError) -> Stay {
+    match error {
+        BootError::Kernel { cause, console } => {
+            let detail = format!("{cause}\n{console}");
+            Stay::Failed(FailureClass::Boot, Reason { rule: "boot".to_owned(), detail })
+        }
+        BootError::Lab { cause } => void("lab", &cause),
+    }
 }
 
 fn boot_request(engine: &Engine, key: &VisitKey) -> BootRequest {
@@ -63,18 +71,19 @@ async fn with_machine(
     let opened = session::open(machine, &engine.parts.agent).await;
     let (mut session, identity) = match opened {
         Ok(opened) => opened,
-        Err(error) => return Ok(after_loss(machine, "agent", &error).await),
+        Err(error) => return Ok(after_loss(machine, "agent", &error, Proven::No).await),
     };
     if let Err(error) = proven(engine, key, &identity) {
-        return Ok(void("wrong-kernel", error));
+        return Ok(void("wrong-kernel", &error));
     }
     if identity.fio.is_none() {
-        return Ok(void("fio-missing", format!("there is no fio on board {}: install it there", key.board)));
+        let detail = format!("there is no fio on board {}: install it there", key.board);
+        return Ok(void("fio-missing", &detail));
     }
     let proof = proof(engine, key, identity, machine);
     engine.append(Event::BootProved { visit: key.clone(), proof })?;
     if let Err(error) = trial::find_targets(engine, key, &mut session).await {
-        return Ok(after_loss(machine, "target", &error).await);
+        return Ok(after_loss(machine, "target", &error, Proven::Yes).await);
     }
     let stay = all_trials(engine, key, &mut session, machine).await?;
     session.close().await;
@@ -112,7 +121,7 @@ async fn all_trials(
             NextTrial::Void(reason) => return Ok(Stay::Void(reason)),
             NextTrial::Run(trial) => {
                 if let Some(error) = trial::run(engine, session, trial).await? {
-                    return Ok(after_loss(machine, "agent-lost", &error).await);
+                    return Ok(after_loss(machine, "agent-lost", &error, Proven::Yes).await);
                 }
             }
         }
@@ -122,18 +131,43 @@ async fn all_trials(
 /// A kernel that dies takes the link with it at once, and its last words reach the console a moment later.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// The link broke: was it the kernel (a result) or the lab (void)?
-async fn after_loss(machine: &mut dyn Booted, rule: &str, error: &kab_link::LinkError) -> Stay {
+/// Whether the kernel that runs is known to be the one that was meant.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Proven {
+    Yes,
+    No,
+}
+
+/// The agent is of no more use: was it the kernel (a result) or the lab (void)?
+async fn after_loss(machine: &mut dyn Booted, rule: &str, error: &LinkError, proven: Proven) -> Stay {
     let deadline = Instant::now() + LAST_WORDS;
     loop {
         if let Some(console) = machine.died() {
             let detail = format!("{error}; last console lines:\n{console}");
             return Stay::Failed(FailureClass::Crash, Reason { rule: "crash".to_owned(), detail });
         }
-        let refused = matches!(error, kab_link::LinkError::Agent { .. });
-        if refused || Instant::now() >= deadline {
-            return void(rule, error);
+        match error {
+            LinkError::Agent { code, .. } => return void(refusal(*code, rule), error),
+            _ if Instant::now() < deadline => tokio::time::sleep(Duration::from_millis(100)).await,
+            // The connection is there and nobody speaks. A hang must not be tried again until it does not happen.
+            LinkError::Timeout { .. } if proven == Proven::Yes => {
+                let detail = error.to_string();
+                return Stay::Failed(FailureClass::Crash, Reason { rule: "hang".to_owned(), detail });
+            }
+            _ => return void(rule, error),
         }
-        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// The rule of a request that the agent refused.
+fn refusal(code: ErrorCode, rule: &str) -> &str {
+    match code {
+        ErrorCode::Protocol => rule,
+        ErrorCode::Board => "agent",
+        ErrorCode::TargetMissing
+        | ErrorCode::TargetAmbiguous
+        | ErrorCode::TargetMismatch
+        | ErrorCode::TargetBusy
+        | ErrorCode::TargetReadOnly => "target",
     }
 }

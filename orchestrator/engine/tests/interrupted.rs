@@ -1,0 +1,175 @@
+//! Interruptions at every event, and resuming from every beginning of a log.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use kab_engine::{EngineError, judge_again};
+use kab_model::{Event, Plan, VisitState};
+use kab_store::RunLog;
+use proptest::prelude::*;
+use support::board::Fate;
+use support::peer::TrialFate;
+use support::plan::plan;
+use support::{Bench, cut, every_place_is_settled, files, kinds};
+
+/// Four places, one trial each.
+fn short() -> Plan {
+    Plan { trials: 1, warmup: 0, ..plan(2) }
+}
+
+/// All kinds of trouble; then all goes well.
+fn fates() -> Vec<Fate> {
+    vec![
+        Fate::Trials(vec![TrialFate::Killed, TrialFate::LinkLost]),
+        Fate::NoBoot,
+        Fate::Trials(vec![TrialFate::Panic]),
+        Fate::LabFault,
+    ]
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interruption_at_any_event_closes_the_visit_and_the_run_goes_on() {
+    let mut whole = Bench::new(short(), fates());
+    whole.engine().await.unwrap();
+    let events = whole.watcher.events().len();
+    for after in 1..=events {
+        let mut bench = Bench::new(short(), fates());
+        bench.watcher.interrupt_after(after);
+        let ended = bench.engine().await;
+        if after >= events - 1 {
+            // There was nothing left to do but to say so.
+            assert!(ended.unwrap().finished);
+            continue;
+        }
+        let cancelled = matches!(ended, Err(EngineError::Cancelled));
+        assert!(cancelled, "after event {after}: {:?}", kinds(&bench.watcher.events()));
+        let run = bench.reader().run().unwrap();
+        assert!(run.visits().all(|visit| visit.state != VisitState::Open), "after event {after}");
+        assert!(!run.finished && bench.given_up().is_empty());
+        assert!(files(&bench.work()).is_empty(), "after event {after}");
+        bench.again();
+        every_place_is_settled(&short(), &bench.engine().await.unwrap());
+        let interrupted = bench.visits().iter().filter(|visit| visit.contains("void: interrupted")).count();
+        assert!(interrupted <= 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_running_trial_is_dropped_with_its_board() {
+    let mut bench = Bench::new(plan(1), [Fate::Trials(vec![TrialFate::Silence])]);
+    // Opened, two builds, the accelerator, the visit, its proof, the trial.
+    bench.watcher.interrupt_after(7);
+    let before = tokio::time::Instant::now();
+    assert!(matches!(bench.engine().await, Err(EngineError::Cancelled)));
+    assert!(before.elapsed().as_secs() < 10, "it waited for the silent agent");
+    assert_eq!(bench.visits(), ["one void: interrupted: kab ended during this visit"]);
+    let run = bench.reader().run().unwrap();
+    assert!(run.visits().next().unwrap().console.is_some(), "its console is kept");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_builder_that_was_cancelled_has_not_failed() {
+    let mut bench = Bench::new(plan(1), []);
+    bench.world.interrupted_while_building(bench.cancel.clone());
+    assert!(matches!(bench.engine().await, Err(EngineError::Cancelled)));
+    assert!(bench.reader().run().unwrap().builds.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_resumes_from_every_beginning_of_its_log() {
+    let mut whole = Bench::new(short(), fates());
+    whole.engine().await.unwrap();
+    let events: Vec<Event> =
+        whole.reader().events().unwrap().into_iter().map(|logged| logged.event).collect();
+    let log = std::fs::read(whole.run.join("events.jsonl")).unwrap();
+    for kept in 1..=events.len() {
+        // The world has gone on: the boots that the log tells of are over.
+        let boots = events[..kept].iter().filter(|event| matches!(event, Event::VisitStarted { .. })).count();
+        let mut bench = Bench::new(short(), fates().into_iter().skip(boots));
+        std::fs::write(bench.run.join("events.jsonl"), &log).unwrap();
+        for blob in files(&whole.run.join("blobs")) {
+            std::fs::copy(whole.run.join("blobs").join(&blob), bench.run.join("blobs").join(&blob)).unwrap();
+        }
+        cut(&bench.run, kept);
+        bench.world.skip_boots(boots);
+        let run = bench.engine().await.unwrap();
+        every_place_is_settled(&short(), &run);
+        let after: Vec<Event> =
+            bench.reader().events().unwrap().into_iter().map(|logged| logged.event).collect();
+        assert_eq!(after[..kept], events[..kept], "the log is append only");
+        let reason = "void: interrupted: kab ended during this visit";
+        let interrupted = bench.visits().iter().filter(|visit| visit.ends_with(reason)).count();
+        let open = kab_model::Run::from_events(&events[..kept]).visits().any(|v| v.state == VisitState::Open);
+        assert_eq!(interrupted, usize::from(open), "after {kept} events: {:?}", kinds(&after));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_console_of_a_killed_kab_is_found() {
+    let mut bench = Bench::new(plan(1), []);
+    bench.engine().await.unwrap();
+    // Killed within the second visit, and between the two last steps of the first.
+    let visit_started =
+        kinds(&bench.watcher.events()).iter().rposition(|event| event.starts_with("visit 1")).unwrap();
+    cut(&bench.run, visit_started + 2);
+    std::fs::create_dir_all(bench.work()).unwrap();
+    std::fs::write(bench.work().join("console-b-0.log"), "stored already").unwrap();
+    std::fs::write(bench.work().join("console-b-1.log"), "last words").unwrap();
+    bench.again();
+    let run = bench.engine().await.unwrap();
+    let void = run.visits().nth(1).unwrap();
+    assert!(matches!(void.state, VisitState::Void(_)));
+    assert_eq!(bench.reader().blob(void.console.as_ref().unwrap()).unwrap(), b"last words");
+    assert!(files(&bench.work()).is_empty());
+}
+
+fn fate() -> impl Strategy<Value = Fate> {
+    let trial = prop::sample::select(vec![
+        TrialFate::Well,
+        TrialFate::Well,
+        TrialFate::Noted,
+        TrialFate::Hang,
+        TrialFate::Killed,
+        TrialFate::Panic,
+        TrialFate::LinkLost,
+        TrialFate::CutEvidence,
+        TrialFate::Silence,
+    ]);
+    prop_oneof![
+        6 => prop::collection::vec(trial, 0..5).prop_map(Fate::Trials),
+        1 => prop::sample::select(vec![
+            Fate::NoBoot, Fate::LabFault, Fate::NoShell, Fate::OtherKernel, Fate::NoStamp, Fate::NoFio,
+            Fate::TargetMissing,
+        ]),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(10))]
+
+    #[test]
+    fn whatever_happens_the_run_ends(
+        fates in prop::collection::vec(fate(), 0..12),
+        interruptions in prop::collection::vec(1usize..30, 0..4),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            let mut bench = Bench::new(plan(2), fates);
+            for after in interruptions {
+                bench.watcher.interrupt_after(after);
+                let _ = bench.engine().await;
+                bench.again();
+            }
+            let run = bench.engine().await.unwrap();
+            every_place_is_settled(&plan(2), &run);
+            let reader = bench.reader();
+            for trial in run.visits().flat_map(|visit| &visit.trials) {
+                if let Some(record) = &trial.record {
+                    let judged = (trial.outcome.clone().unwrap(), trial.sample.clone());
+                    assert_eq!(judge_again(record, &reader).unwrap(), judged);
+                }
+            }
+            RunLog::open(&bench.run).unwrap();
+        });
+    }
+}
