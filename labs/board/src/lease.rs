@@ -5,6 +5,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -53,20 +54,32 @@ impl HostLease {
 
 /// The lease, or what its holder wrote about itself.
 fn try_acquire(path: &Path, purpose: &str) -> io::Result<Result<HostLease, String>> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let mut file = OpenOptions::new().create(true).read(true).write(true).truncate(false).open(path)?;
+    let mut file = open(path)?;
     match file.try_lock() {
         Ok(()) => {
-            file.set_len(0)?;
-            writeln!(file, "process {}, {purpose}", std::process::id())?;
+            // Another user's file may be read-only here: the lock holds all the same, only the name is missing.
+            let _ =
+                file.set_len(0).and_then(|()| writeln!(file, "process {}, {purpose}", std::process::id()));
             Ok(Ok(HostLease { _file: file }))
         }
         Err(TryLockError::WouldBlock) => {
             Ok(Err(fs::read_to_string(path).unwrap_or_default().trim().to_owned()))
         }
         Err(TryLockError::Error(source)) => Err(source),
+    }
+}
+
+/// Opens the lock file, which belongs to whoever made it first. It is opened without creating where it exists, because
+/// kernels refuse to "create" another user's file in a folder that is open to all.
+fn open(path: &Path) -> io::Result<File> {
+    let existing = OpenOptions::new().read(true).write(true).open(path);
+    match existing.or_else(|_| File::open(path)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let file = OpenOptions::new().create(true).read(true).write(true).truncate(false).open(path)?;
+            let _ = file.set_permissions(fs::Permissions::from_mode(0o666));
+            Ok(file)
+        }
+        opened => opened,
     }
 }
 
@@ -78,6 +91,7 @@ mod tests {
     #[tokio::test]
     async fn a_second_holder_waits_and_is_told_who_holds_it() {
         let folder = std::env::temp_dir().join(format!("kab-lease-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
         let path = folder.join("host.lock");
         let first = HostLease::acquire(&path, "measuring a", |_| panic!("nobody holds it")).await.unwrap();
         let (sender, told) = tokio::sync::oneshot::channel();

@@ -53,11 +53,6 @@ impl Failure {
         Self { exit, message: crate::builder::chain(error) }
     }
 
-    /// For standard error.
-    pub(crate) fn message(&self) -> &str {
-        &self.message
-    }
-
     /// Prints to standard error. Diagnostics that were printed already leave an empty message.
     pub(crate) fn print(&self) {
         if !self.message.is_empty() {

@@ -9,6 +9,7 @@ mod interrupt;
 mod places;
 mod progress;
 mod resolve;
+mod resume;
 
 use clap::Parser;
 use exit::Exit;

@@ -13,8 +13,6 @@ pub(crate) struct Places {
     pub(crate) cache: PathBuf,
     /// Runs: never deleted by kab.
     pub(crate) runs: PathBuf,
-    /// Locks.
-    pub(crate) state: PathBuf,
 }
 
 impl Places {
@@ -37,17 +35,14 @@ impl Places {
             })?,
             None => folder("XDG_DATA_HOME", ".local/share").join("runs"),
         };
-        Ok(Self {
-            cache: folder("XDG_CACHE_HOME", ".cache"),
-            state: folder("XDG_STATE_HOME", ".local/state"),
-            runs,
-            home,
-        })
+        Ok(Self { cache: folder("XDG_CACHE_HOME", ".cache"), runs, home })
     }
 
-    /// The lease on this host's capacity, one for all users of the machine where possible: measuring is exclusive.
-    pub(crate) fn host_lease(&self) -> PathBuf {
-        self.state.join("host.lock")
+    /// The lease on this host's capacity, one for all users of the machine: measuring is exclusive.
+    pub(crate) fn host_lease() -> PathBuf {
+        let shared = Path::new("/run/lock");
+        let folder = if shared.is_dir() { shared.to_owned() } else { env::temp_dir() };
+        folder.join("kab-host.lock")
     }
 
     /// Folder with the agents that are pushed to boards: `KAB_AGENTS`, or beside the program.

@@ -11,4 +11,4 @@ mod runs;
 
 pub use blobs::BlobError;
 pub use log::{Durable, FORMAT, LogError, RunHeader, RunLog, RunReader};
-pub use runs::{Store, StoreError};
+pub use runs::{Store, StoreError, Unfinished};

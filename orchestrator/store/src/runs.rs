@@ -1,7 +1,7 @@
 //! The folder that holds all runs.
 
 use crate::log::{self, LogError, RunHeader, RunLog, RunReader, io_error, now_ms, sync_folder};
-use kab_model::{Event, Plan, RunId};
+use kab_model::{Event, Plan, Run, RunId};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -139,21 +139,30 @@ impl Store {
         })
     }
 
-    /// The newest run of this experiment and lab that is not finished and that this kab can go on with.
-    pub fn unfinished(
-        &self,
-        experiment_digest: &str,
-        lab_digest: &str,
-    ) -> Result<Option<RunReader>, LogError> {
-        for run in self.list()? {
-            let header = run.header();
-            let same = header.experiment_digest == experiment_digest && header.lab_digest == lab_digest;
-            if same && header.format <= log::FORMAT && !run.run()?.finished {
-                return Ok(Some(run));
+    /// Runs of the experiment of this name that are not finished and that this kab can go on with.
+    pub fn unfinished(&self, name: &str) -> Result<Unfinished, LogError> {
+        let mut found = Unfinished::default();
+        for reader in self.list()? {
+            if reader.header().name != name || reader.header().format > log::FORMAT {
+                continue;
+            }
+            match reader.run() {
+                Ok(run) if run.finished => {}
+                Ok(run) => found.runs.push((reader, run)),
+                Err(error) => found.damaged.push(error),
             }
         }
-        Ok(None)
+        Ok(found)
     }
+}
+
+/// What [`Store::unfinished`] finds, newest first.
+#[derive(Debug, Default)]
+pub struct Unfinished {
+    /// Runs with their folded logs.
+    pub runs: Vec<(RunReader, Run)>,
+    /// Why others cannot be read.
+    pub damaged: Vec<LogError>,
 }
 
 #[cfg(test)]

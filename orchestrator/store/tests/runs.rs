@@ -84,13 +84,11 @@ fn runs_are_found_by_their_first_digits() {
 }
 
 #[test]
-fn the_newest_unfinished_run_of_the_same_files_goes_on() {
+fn unfinished_runs_come_newest_first_and_damaged_ones_do_not_hide_them() {
     let bench = Bench::new();
-    let unfinished = || {
-        let run = bench.store.unfinished("e", "lab").unwrap();
-        run.map(|run| run.header().id.0.clone())
-    };
-    assert_eq!(unfinished(), None);
+    let unfinished = || bench.store.unfinished("e").unwrap();
+    let ids = || unfinished().runs.iter().map(|(run, _)| run.header().id.0.clone()).collect::<Vec<_>>();
+    assert_eq!(ids(), Vec::<String>::new());
     let made: Vec<String> = (1..=4)
         .map(|created_ms| {
             let run = id(&bench.create("e"));
@@ -98,16 +96,18 @@ fn the_newest_unfinished_run_of_the_same_files_goes_on() {
             run
         })
         .collect();
-    bench.create("other experiment");
-    assert_eq!(unfinished().as_ref(), Some(&made[3]));
-    change(&bench.store, &made[3], |header| header.lab_digest = "other lab".into());
-    assert_eq!(unfinished().as_ref(), Some(&made[2]));
+    change(&bench.store, &made[0], |header| header.name = "other".into());
+    assert_eq!(ids(), [&made[3], &made[2], &made[1]].map(String::clone));
     // Nobody could go on with it here.
-    change(&bench.store, &made[2], |header| header.format += 1);
-    assert_eq!(unfinished().as_ref(), Some(&made[1]));
-    let mut log = RunLog::open(&bench.store.folder().join(&made[1])).unwrap();
+    change(&bench.store, &made[3], |header| header.format += 1);
+    let mut log = RunLog::open(&bench.store.folder().join(&made[2])).unwrap();
     for event in [opened(1), Event::Finished] {
         log.append(event).unwrap();
     }
-    assert_eq!(unfinished().as_ref(), Some(&made[0]));
+    assert_eq!(ids(), [made[1].clone()]);
+    let damaged = id(&bench.create("e"));
+    std::fs::write(bench.store.folder().join(&damaged).join("events.jsonl"), "no event\n").unwrap();
+    assert_eq!(ids(), [made[1].clone()]);
+    assert_eq!(unfinished().damaged.len(), 1);
 }
+

@@ -30,7 +30,7 @@ async fn build_all(input: Input, places: &Places, cancel: CancellationToken) -> 
     let kernels = kernels(places);
     let plan = resolve::plan(&input, &kernels, 0, &lines, &cancel).await?;
     let waiting = |owner: &str| lines.show(&format!("this host is busy measuring: {owner}"));
-    let path = places.host_lease();
+    let path = Places::host_lease();
     let lease = HostLease::acquire(&path, "kab build", waiting);
     let _lease = tokio::select! {
         () = cancel.cancelled() => return Err(Failure::new(Exit::Interrupted, "interrupted")),

@@ -2,7 +2,7 @@
 
 use crate::args::Files;
 use crate::builder::{chain, kernels};
-use crate::exit::{Exit, Failure, lab};
+use crate::exit::{Exit, Failure};
 use crate::input::{self, Input};
 use crate::places::Places;
 use crate::progress::{Lines, spoken};
@@ -88,7 +88,7 @@ async fn explain_variant(
     let state = match kernels.cached(variant, board.arch(), cancel).await {
         Ok(Some(artifact)) => format!("built: {}", artifact.release),
         Ok(None) => "to be built".to_owned(),
-        Err(error) if error.is_cancelled() => return Err(lab(error)),
+        Err(error) if error.is_cancelled() => return Err(Failure::new(Exit::Interrupted, "interrupted")),
         Err(error) => format!("cannot be built here: {}", chain(&error)),
     };
     let _ = writeln!(out, "  {} kernel {state}", board.arch().kernel_name());

@@ -7,9 +7,9 @@ use crate::exit::{Exit, Failure, lab};
 use crate::input::{self, Input};
 use crate::places::Places;
 use crate::progress::{Lines, RunObserver, all_built};
-use crate::{interrupt, resolve};
+use crate::{interrupt, resolve, resume};
 use clap::Args;
-use kab_board::Board;
+use kab_board::{Board, HostLease};
 use kab_drivers::{HostTools, QemuBoard};
 use kab_engine::{Engine, EngineError, Parts};
 use kab_lifeline::Lifeline;
@@ -60,7 +60,7 @@ async fn carry_out(
         boards: boards(&plan, places, &folder),
         builder: Box::new(KernelBuilder::new(kernels(places), cancel.clone())),
         observer: Box::new(RunObserver::new(Arc::clone(&lines), plan)),
-        host_lease: places.host_lease(),
+        host_lease: Places::host_lease(),
         work: folder.join("work"),
         agent,
         log,
@@ -88,20 +88,34 @@ async fn open_log(
     cancel: &CancellationToken,
 ) -> Result<RunLog, Failure> {
     let store = Store::new(&places.runs);
-    let unfinished = store.unfinished(&input.experiment_digest, &input.lab_digest).map_err(lab)?;
-    if let Some(reader) = unfinished.filter(|_| !command.new) {
-        let log = RunLog::open(reader.folder()).map_err(lab)?;
-        let done = log.run().visits().filter(|visit| matches!(visit.state, VisitState::Ended)).count();
-        lines.say(&format!("going on with run {}: {done} visits are complete", reader.header().id));
-        return Ok(log);
-    }
+    let unfinished = if command.new { None } else { resume::find(&store, input, lines)? };
     let seed = input.experiment.schedule.seed.unwrap_or_else(random_seed);
-    let plan = resolve::plan(input, &kernels(places), seed, lines, cancel).await?;
+    let plan = {
+        // Reading a kernel's history loads the host, too.
+        let _lease = lease(lines, cancel).await?;
+        resolve::plan(input, &kernels(places), seed, lines, cancel).await?
+    };
+    if let Some((reader, run)) = unfinished {
+        resume::require_same_commits(&reader, &run, &plan)?;
+        let done = run.visits().filter(|visit| matches!(visit.state, VisitState::Ended)).count();
+        lines.say(&format!("going on with run {}: {done} visits are complete", reader.header().id));
+        return RunLog::open(reader.folder()).map_err(lab);
+    }
     let files: [(&str, &[u8]); 2] =
         [("experiment.yaml", &input.experiment_bytes), ("lab.yaml", &input.lab_bytes)];
     let log = store.create(plan, &input.lab_digest, env!("CARGO_PKG_VERSION"), &files).map_err(lab)?;
     lines.say(&format!("run {} in {}", log.reader().header().id, log.reader().folder().display()));
     Ok(log)
+}
+
+async fn lease(lines: &Lines, cancel: &CancellationToken) -> Result<HostLease, Failure> {
+    let path = Places::host_lease();
+    let waiting = |owner: &str| lines.say(&format!("waiting: this host is busy: {owner}"));
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => Err(Failure::new(Exit::Interrupted, "interrupted")),
+        lease = HostLease::acquire(&path, "reading kernel sources", waiting) => lease.map_err(lab),
+    }
 }
 
 /// A seed that nobody chose; it is stored in the plan.

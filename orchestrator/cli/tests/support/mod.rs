@@ -44,7 +44,6 @@ impl Bench {
             .env("PATH", std::env::var_os("PATH").unwrap())
             .env("HOME", self.path())
             .env("XDG_CACHE_HOME", cache())
-            .env("XDG_STATE_HOME", cache())
             .env("KAB_STORE", self.store())
             .env("KAB_AGENTS", agents())
             .stdin(Stdio::null());
