@@ -2,11 +2,15 @@
 
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
+# Steps build on each other, and what boots a board wants the host for itself. cargo and the kernel's make use all cores.
+.NOTPARALLEL:
 
 HOST := x86_64-unknown-linux-gnu
 AGENT := target/agents/kab-agent-x86_64
 SOURCE := $(HOME)/.cache/kab/linux-source
 export KAB_AGENTS := $(CURDIR)/target/agents
+export CARGO_TARGET_DIR := $(CURDIR)/target
+export KAB_TEST_SOURCE := $(SOURCE)
 
 .PHONY: all build agent packages source demo test test-fast test-qemu test-long lint clean
 

@@ -4,9 +4,12 @@
 set -euo pipefail
 
 repository=${1:?usage: linux-source.sh REPOSITORY}
-tarball=$(ls /usr/src/linux-source-6.12.tar.* /usr/src/linux-source-6.*.tar.* /usr/src/linux-source-6.*/linux-source-6.*.tar.* 2>/dev/null | head -n 1 || true)
+# The names and their order are those of packages.sh.
+for package in linux-source-6.12 linux-source-6.8.0; do
+    tarball=$(ls /usr/src/"$package".tar.* /usr/src/"$package"/"$package".tar.* 2>/dev/null | head -n 1 || true)
+    [ -z "$tarball" ] || break
+done
 [ -n "$tarball" ] || { echo "linux-source.sh: no kernel source package in /usr/src; run labs/demo/packages.sh" >&2; exit 1; }
-package=$(basename "${tarball%%.tar.*}")
 version=$(dpkg-query -W -f='${Version}' "$package" | sed 's/[^A-Za-z0-9.+-]/-/g')
 tag="$package-$version"
 

@@ -8,11 +8,19 @@ packages=(git make gcc libc6-dev bc bison flex libelf-dev libssl-dev xz-utils km
 
 installed() { dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q '^install ok installed'; }
 
-# The newest kernel source that this release offers, 6.12 first; the demo's patch applies to 6.8 and later.
+# Kernel source packages that the demo's patch applies to, the best first: Debian 12 and 13, Ubuntu 24.04.
+sources=(linux-source-6.12 linux-source-6.8.0)
+
+source_package_installed() {
+    local name
+    for name in "${sources[@]}"; do if installed "$name"; then return; fi; done
+    return 1
+}
+
 source_package() {
     local name
-    for name in linux-source-6.12 linux-source-6.8.0; do
-        if installed "$name" || apt-cache show "$name" >/dev/null 2>&1; then echo "$name"; return; fi
+    for name in "${sources[@]}"; do
+        if apt-cache show "$name" >/dev/null 2>&1; then echo "$name"; return; fi
     done
     return 1
 }
@@ -60,7 +68,7 @@ install_qemu_backport() {
 main() {
     local missing=() package source
     for package in "${packages[@]}"; do installed "$package" || missing+=("$package"); done
-    if ! ls /usr/src/linux-source-6.*.tar.* >/dev/null 2>&1; then missing+=(linux-source); fi
+    if ! source_package_installed; then missing+=(linux-source); fi
     if [ ${#missing[@]} -gt 0 ]; then
         echo "packages.sh: missing: ${missing[*]}"
         as_root apt-get update -q
@@ -71,6 +79,10 @@ main() {
             mapfile -t missing < <(printf '%s\n' "${missing[@]}" | grep -vx qemu-system-x86)
         fi
         as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"
+    fi
+    if [ -e /dev/kvm ] && [ ! -w /dev/kvm ]; then
+        echo "packages.sh: /dev/kvm is there and this user may not use it: boards will be emulated, which is slow." \
+            "Join its group: sudo usermod -aG kvm $USER, then log in again"
     fi
     if ! qemu_is_new_enough; then
         if needs_backports; then install_qemu_backport

@@ -10,16 +10,16 @@ use std::path::PathBuf;
     version,
     max_term_width = 100,
     after_help = "Examples:\n  kab check ufs.yaml lab.yaml\n  kab run ufs.yaml --lab lab.yaml\n  kab report last --full\n\n\
-                  Exit codes: 0 done; 1 done, and what was asked to fail on was found; 2 usage or file;\n\
-                  3 the lab kept the plan from being finished; 4 a build failed; 130 interrupted."
+                  Exit codes: 0 done; 1 `runs verify` found a difference; 2 usage or file; 3 the lab\n\
+                   kept the plan from being finished; 4 a build failed; 130 interrupted."
 )]
 pub(crate) struct Arguments {
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,
 
-    /// Folder of the runs [default: $XDG_DATA_HOME/kab/runs].
-    #[arg(long, global = true, env = "KAB_STORE", value_name = "DIR")]
+    /// Folder of the runs [default: $KAB_STORE, or $XDG_DATA_HOME/kab/runs].
+    #[arg(long, global = true, value_name = "DIR")]
     pub(crate) store: Option<PathBuf>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Files {
     pub(crate) experiment: PathBuf,
 
     /// The lab [default: lab.yaml beside the experiment].
-    #[arg(long, env = "KAB_LAB", value_name = "LAB")]
+    #[arg(long, value_name = "LAB")]
     pub(crate) lab: Option<PathBuf>,
 }
 

@@ -56,7 +56,7 @@ impl Failure {
     /// Prints to standard error. Diagnostics that were printed already leave an empty message.
     pub(crate) fn print(&self) {
         if !self.message.is_empty() {
-            anstream::eprintln!("kab: {}", self.message);
+            anstream::eprintln!("kab: {}", crate::escape::printable(&self.message));
         }
     }
 }

@@ -3,6 +3,7 @@
 mod args;
 mod builder;
 mod commands;
+mod escape;
 mod exit;
 mod input;
 mod interrupt;

@@ -16,7 +16,7 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// From `--store`, then the XDG variables, then home.
+    /// From `--store`, then `KAB_STORE`, then the XDG variables, then home.
     pub(crate) fn find(store: Option<&Path>) -> Result<Self, Failure> {
         let home = env::var_os("HOME")
             .map(PathBuf::from)
@@ -29,7 +29,8 @@ impl Places {
                 .unwrap_or_else(|| home.join(default))
                 .join("kab")
         };
-        let runs = match store {
+        let variable = env::var_os("KAB_STORE").filter(|store| !store.is_empty()).map(PathBuf::from);
+        let runs = match store.or(variable.as_deref()) {
             Some(store) => std::path::absolute(store).map_err(|error| {
                 Failure::new(Exit::Usage, format!("cannot use --store {}: {error}", store.display()))
             })?,
@@ -45,14 +46,14 @@ impl Places {
         folder.join("kab-host.lock")
     }
 
-    /// Folder with the agents that are pushed to boards: `KAB_AGENTS`, or beside the program.
-    pub(crate) fn agents() -> PathBuf {
-        match env::var_os("KAB_AGENTS") {
-            Some(folder) => PathBuf::from(folder),
-            None => env::current_exe()
-                .ok()
-                .and_then(|program| program.parent().map(Path::to_owned))
-                .unwrap_or_default(),
+    /// Where the agent of this architecture may be, in order: the folder that `KAB_AGENTS` names, or else beside the
+    /// program and in the folder into which `make agent` puts it.
+    pub(crate) fn agents(file: &str) -> Vec<PathBuf> {
+        if let Some(folder) = env::var_os("KAB_AGENTS").filter(|folder| !folder.is_empty()) {
+            return vec![PathBuf::from(folder).join(file)];
         }
+        let program = env::current_exe().unwrap_or_default();
+        let beside = program.parent().unwrap_or(Path::new("/"));
+        vec![beside.join(file), beside.with_file_name("agents").join(file)]
     }
 }

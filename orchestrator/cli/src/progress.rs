@@ -3,9 +3,10 @@
 //! All of it goes to standard error. On a terminal the moving line is rewritten; elsewhere it is printed at most every
 //! [`QUIET`], so that a log stays readable.
 
+use crate::escape::printable;
 use indicatif::{ProgressBar, ProgressStyle};
 use kab_engine::{Observer, Progress};
-use kab_model::{BuildState, Event, Logged, Outcome, Plan, Run, VisitKey};
+use kab_model::{Accel, BuildState, Event, Logged, Outcome, Plan, Run, VisitKey, VisitState};
 use kab_plan::{estimate, outstanding_visits};
 use kab_store::Durable;
 use std::io::IsTerminal;
@@ -39,6 +40,7 @@ impl Lines {
 
     /// A line that stays.
     pub(crate) fn say(&self, text: &str) {
+        let text = printable(text);
         match &self.bar {
             Some(bar) => bar.suspend(|| anstream::eprintln!("{text}")),
             None => anstream::eprintln!("{text}"),
@@ -47,8 +49,9 @@ impl Lines {
 
     /// What is under way.
     pub(crate) fn show(&self, text: &str) {
+        let text = printable(text);
         if let Some(bar) = &self.bar {
-            bar.set_message(text.to_owned());
+            bar.set_message(text);
             return;
         }
         let mut last = lock(&self.last);
@@ -112,7 +115,7 @@ impl RunObserver {
                     .say(&format!("kernel {:?}: build failed; its visits are left out\n{error}", variant.0));
             }
             Event::Accelerated { board, accel, reason, .. } => {
-                self.lines.say(&format!("board {board}: {accel:?} ({reason})"));
+                self.lines.say(&format!("board {board}: {} ({reason})", accel_name(*accel)));
             }
             Event::TrialEnded { trial, outcome, .. } if !matches!(outcome, Outcome::Ok) => {
                 let reasons: Vec<String> = outcome.reasons().iter().map(ToString::to_string).collect();
@@ -137,11 +140,11 @@ impl RunObserver {
             run.boards.get(&key.board).and_then(|board| board.visits.iter().rfind(|visit| &visit.key == key));
         let Some(visit) = visit else { return };
         let boot = visit.proof.as_ref().map_or(0, |proof| proof.boot_ms);
-        let total: usize = self.plan.boards.iter().flat_map(|board| &board.rounds).map(Vec::len).sum();
+        let ended = run.visits().filter(|visit| matches!(visit.state, VisitState::Ended)).count();
         let left = outstanding_visits(&self.plan, run);
         self.lines.say(&format!(
-            "visit {}/{total}: {key}: booted in {:.1} s, {} trials{}",
-            total - left,
+            "visit {ended} of {}: {key}: booted in {:.1} s, {} trials{}",
+            ended + left,
             Duration::from_millis(boot).as_secs_f64(),
             visit.counted().count(),
             self.time_left().map_or_else(String::new, |left| format!("; {left} left")),
@@ -203,6 +206,15 @@ impl Observer for RunObserver {
             Some(left) => self.lines.show(&format!("[{left} left] {text}")),
             None => self.lines.show(&text),
         }
+    }
+}
+
+/// An accelerator as people write it.
+pub(crate) fn accel_name(accel: Accel) -> &'static str {
+    match accel {
+        Accel::Auto => "accelerator not decided",
+        Accel::Tcg => "TCG",
+        Accel::Kvm => "KVM",
     }
 }
 

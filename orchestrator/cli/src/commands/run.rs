@@ -140,15 +140,16 @@ fn boards(plan: &Plan, places: &Places, folder: &Path) -> BTreeMap<BoardName, Bo
 }
 
 fn read_agent() -> Result<AgentBinary, Failure> {
-    let path = Places::agents().join("kab-agent-x86_64");
-    let bytes = std::fs::read(&path).map_err(|error| {
-        let message = format!(
-            "cannot read the agent {}: {error}; `make agent` builds it, KAB_AGENTS names its folder",
-            path.display()
-        );
-        Failure::new(Exit::Usage, message)
-    })?;
-    Ok(AgentBinary::new(bytes))
+    let places = Places::agents("kab-agent-x86_64");
+    if let Some(bytes) = places.iter().find_map(|path| std::fs::read(path).ok()) {
+        return Ok(AgentBinary::new(bytes));
+    }
+    let tried: Vec<String> = places.iter().map(|path| path.display().to_string()).collect();
+    let message = format!(
+        "there is no agent at {}: `make agent` builds it, KAB_AGENTS names its folder",
+        tried.join(" or ")
+    );
+    Err(Failure::new(Exit::Usage, message))
 }
 
 /// Prints the report and says where everything lies.

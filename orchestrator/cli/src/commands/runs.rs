@@ -1,10 +1,13 @@
 //! `kab runs`: what was measured, where it lies, and whether it is still what it was.
 
+use crate::escape::printable;
 use crate::exit::{Exit, Failure, lab, usage};
 use crate::places::Places;
+use crate::progress::accel_name;
 use clap::{Args, Subcommand};
 use kab_engine::judge_again;
-use kab_model::{BuildState, Run, TrialKey, TrialState, Visit, VisitState};
+use kab_model::{BuildState, DERIVATION, FioExit, Plan, Run, TrialState, Visit, VisitState};
+use kab_plan::{NextTrial, next_trial};
 use kab_store::{RunReader, Store};
 use std::fmt::Write;
 
@@ -55,8 +58,14 @@ pub(crate) fn runs(command: &Runs, places: &Places) -> Result<Exit, Failure> {
 fn list(store: &Store) -> Result<Exit, Failure> {
     let mut out = String::new();
     for reader in store.list().map_err(lab)? {
-        let run = reader.run().map_err(lab)?;
         let header = reader.header();
+        let run = match reader.run() {
+            Ok(run) => run,
+            Err(error) => {
+                let _ = writeln!(out, "{}  damaged: {error}", header.id);
+                continue;
+            }
+        };
         let planned: usize =
             run.plan.iter().flat_map(|plan| &plan.boards).flat_map(|board| &board.rounds).map(Vec::len).sum();
         let done = run.visits().filter(|visit| matches!(visit.state, VisitState::Ended)).count();
@@ -72,7 +81,7 @@ fn list(store: &Store) -> Result<Exit, Failure> {
     if out.is_empty() {
         let _ = writeln!(out, "no runs in {}", store.folder().display());
     }
-    crate::print_out(&out)?;
+    crate::print_out(&printable(&out))?;
     Ok(Exit::Done)
 }
 
@@ -95,7 +104,7 @@ fn show(reader: &RunReader) -> Result<Exit, Failure> {
     for (name, board) in &run.boards {
         let _ = writeln!(out, "\nboard {name}");
         if let Some((accel, emulator, reason)) = &board.accel {
-            let _ = writeln!(out, "  accelerator {accel:?}: {reason}; {emulator}");
+            let _ = writeln!(out, "  {}: {reason}; {emulator}", accel_name(*accel));
         }
         for visit in &board.visits {
             show_visit(&mut out, visit, &mut number);
@@ -106,7 +115,7 @@ fn show(reader: &RunReader) -> Result<Exit, Failure> {
         }
     }
     let _ = writeln!(out, "\nfio's own bytes of a trial: kab runs show {} --trial N", header.id);
-    crate::print_out(&out)?;
+    crate::print_out(&printable(&out))?;
     Ok(Exit::Done)
 }
 
@@ -173,6 +182,15 @@ fn trial_line(trial: &TrialState) -> String {
     )
 }
 
+fn exit_words(exit: &FioExit) -> String {
+    match exit {
+        FioExit::Code(code) => format!("exit code {code}"),
+        FioExit::Signal(signal) => format!("killed by signal {signal}"),
+        FioExit::Deadline => "stopped at its deadline".to_owned(),
+        FioExit::NotStarted(why) => format!("not started: {why}"),
+    }
+}
+
 fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
@@ -193,11 +211,16 @@ fn show_trial(reader: &RunReader, number: usize) -> Result<Exit, Failure> {
     let mut out = format!("{}\n{}\n", trial.key, trial_line(trial));
     let Some(record) = &trial.record else {
         out.push_str("in flight when kab ended: nothing was stored\n");
-        crate::print_out(&out)?;
+        crate::print_out(&printable(&out))?;
         return Ok(Exit::Done);
     };
-    let _ =
-        writeln!(out, "argv {}\nexit {:?} after {} ms", record.argv.join(" "), record.exit, record.wall_ms);
+    let _ = writeln!(
+        out,
+        "argv {}\n{} after {} ms",
+        record.argv.join(" "),
+        exit_words(&record.exit),
+        record.wall_ms
+    );
     if let Some((before, after)) = &record.proc_stat {
         let _ = writeln!(out, "/proc/stat before {before}\n/proc/stat after  {after}");
     }
@@ -210,64 +233,34 @@ fn show_trial(reader: &RunReader, number: usize) -> Result<Exit, Failure> {
     for (what, id) in blobs {
         let bytes = reader.blob(id).map_err(lab)?;
         let _ = writeln!(out, "--- {what}, {} bytes, blob {id}", bytes.len());
-        out.push_str(&printable(&bytes));
+        out.push_str(&String::from_utf8_lossy(&bytes));
     }
-    crate::print_out(&out)?;
+    crate::print_out(&printable(&out))?;
     Ok(Exit::Done)
-}
-
-/// What a board sent never reaches a terminal as control characters.
-fn printable(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes)
-        .chars()
-        .flat_map(|c| {
-            if c == '\n' || c == '\t' || !c.is_control() { vec![c] } else { c.escape_default().collect() }
-        })
-        .collect()
 }
 
 fn verify(reader: &RunReader) -> Result<Exit, Failure> {
     let run = reader.run().map_err(lab)?;
-    let (mut ended, mut counted, mut problems) = (0_usize, 0_usize, Vec::new());
-    let mut seen: Vec<&TrialKey> = Vec::new();
-    for (visit, trial) in trials(&run) {
-        if seen.contains(&&trial.key) {
-            problems.push(format!("{}: recorded twice", trial.key));
-        }
-        seen.push(&trial.key);
-        let Some(record) = &trial.record else { continue };
-        ended += 1;
-        if visit.counted().any(|(counted, _)| counted.key == trial.key) {
-            counted += 1;
-        }
-        match judge_again(record, reader) {
-            Err(error) => problems.push(format!("{}: {error}", trial.key)),
-            Ok((outcome, sample)) => {
-                if Some(&outcome) != trial.outcome.as_ref() {
-                    problems.push(format!(
-                        "{}: the log says {:?}, the bytes say {outcome:?}",
-                        trial.key, trial.outcome
-                    ));
-                }
-                if sample != trial.sample {
-                    problems.push(format!(
-                        "{}: the log says {:?}, the bytes say {sample:?}",
-                        trial.key, trial.sample
-                    ));
-                }
-            }
-        }
-    }
+    let mut problems = files_as_stored(reader);
+    let (mut ended, mut counted, mut older) = (0_usize, 0_usize, 0_usize);
     for visit in run.visits() {
-        if let Some(console) = &visit.console
-            && let Err(error) = reader.blob(console)
-        {
-            problems.push(format!("{}: {error}", visit.key));
+        problems.extend(whole(run.plan.as_ref(), visit));
+        problems.extend(
+            visit.console.iter().filter_map(|console| reader.blob(console).err()).map(|e| e.to_string()),
+        );
+        counted += visit.counted().count();
+        for trial in &visit.trials {
+            ended += usize::from(trial.record.is_some());
+            older += usize::from(trial.record.is_some() && trial.derivation != DERIVATION);
+            problems.extend(as_stored(reader, trial));
         }
     }
-    let mut out = String::new();
-    for problem in &problems {
-        let _ = writeln!(out, "{problem}");
+    let mut out: String = problems.iter().map(|problem| format!("{problem}\n")).collect();
+    if older > 0 {
+        let _ = writeln!(
+            out,
+            "{older} trials were judged by other rules than this kab's: only their bytes were checked"
+        );
     }
     let word = if problems.is_empty() { "all as stored" } else { "NOT as stored" };
     let _ = writeln!(
@@ -276,6 +269,50 @@ fn verify(reader: &RunReader) -> Result<Exit, Failure> {
         reader.header().id,
         problems.len()
     );
-    crate::print_out(&out)?;
+    crate::print_out(&printable(&out))?;
     Ok(if problems.is_empty() { Exit::Done } else { Exit::Found })
+}
+
+/// A complete visit has each trial of the plan, and none twice.
+fn whole(plan: Option<&Plan>, visit: &Visit) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (index, trial) in visit.trials.iter().enumerate() {
+        if visit.trials[..index].iter().any(|other| other.key == trial.key) {
+            problems.push(format!("{}: recorded twice", trial.key));
+        }
+    }
+    let complete = visit.state == VisitState::Ended;
+    if let Some(plan) = plan.filter(|_| complete)
+        && let NextTrial::Run(missing) = next_trial(plan, visit)
+    {
+        problems.push(format!("{missing}: missing from a complete visit"));
+    }
+    problems
+}
+
+/// The judgement of a trial, made again.
+fn as_stored(reader: &RunReader, trial: &TrialState) -> Vec<String> {
+    let Some(record) = &trial.record else { return Vec::new() };
+    let (outcome, sample) = match judge_again(record, reader) {
+        Ok(judged) => judged,
+        Err(error) => return vec![format!("{}: {error}", trial.key)],
+    };
+    let mut problems = Vec::new();
+    if trial.derivation == DERIVATION && Some(&outcome) != trial.outcome.as_ref() {
+        problems.push(format!("{}: the log says {:?}, the bytes say {outcome:?}", trial.key, trial.outcome));
+    }
+    if trial.derivation == DERIVATION && sample != trial.sample {
+        problems.push(format!("{}: the log says {:?}, the bytes say {sample:?}", trial.key, trial.sample));
+    }
+    problems
+}
+
+/// The lab file that the run keeps is the one that its header names. (The experiment's digest covers files that are not kept.)
+fn files_as_stored(reader: &RunReader) -> Vec<String> {
+    let path = reader.folder().join("lab.yaml");
+    match std::fs::read(&path) {
+        Ok(bytes) if blake3::hash(&bytes).to_hex().as_str() == reader.header().lab_digest => Vec::new(),
+        Ok(_) => vec![format!("{} is not the file of this run", path.display())],
+        Err(error) => vec![format!("cannot read {}: {error}", path.display())],
+    }
 }
