@@ -355,3 +355,34 @@ fn lock(folder: &Path, id: &RunId) -> Result<File, LogError> {
         .map_err(io_error("write", &path))?;
     Ok(file)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// As after an append that failed on a disk that could not even be truncated.
+    #[test]
+    fn half_an_event_that_could_not_be_taken_back_is_taken_back_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let header = RunHeader {
+            format: FORMAT,
+            id: "0123456789ab".into(),
+            name: "e".into(),
+            experiment_digest: "e".into(),
+            lab_digest: "l".into(),
+            created_ms: 1,
+            kab: "0.1.0".into(),
+        };
+        let opened = |pid| Event::Opened { kab: "0.1.0".into(), pid };
+        let run = folder.path().join("run");
+        fs::create_dir(&run).unwrap();
+        create(&run, &header, opened(1), &[]).unwrap();
+        let mut log = RunLog::open(&run).unwrap();
+        log.file.write_all(b"{\"v\":1,\"seq\":1,").unwrap();
+        log.torn = true;
+        log.append(opened(2)).unwrap();
+        let events = log.reader().events().unwrap();
+        assert_eq!(events.into_iter().map(|logged| logged.event).collect::<Vec<_>>(), [opened(1), opened(2)]);
+    }
+}

@@ -110,4 +110,3 @@ fn unfinished_runs_come_newest_first_and_damaged_ones_do_not_hide_them() {
     assert_eq!(ids(), [made[1].clone()]);
     assert_eq!(unfinished().damaged.len(), 1);
 }
-
