@@ -106,7 +106,7 @@ fn unfinished_runs_come_newest_first_and_damaged_ones_do_not_hide_them() {
     }
     assert_eq!(ids(), [made[1].clone()]);
     let damaged = id(&bench.create("e"));
-    std::fs::write(bench.store.folder().join(&damaged).join("events.jsonl"), "no event\n").unwrap();
+    fs::write(bench.store.folder().join(&damaged).join("events.jsonl"), "no event\n").unwrap();
     assert_eq!(ids(), [made[1].clone()]);
     assert_eq!(unfinished().damaged.len(), 1);
 }
