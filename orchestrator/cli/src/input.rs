@@ -19,6 +19,8 @@ pub(crate) struct Input {
     pub(crate) experiment_bytes: Vec<u8>,
     /// The lab file as it is.
     pub(crate) lab_bytes: Vec<u8>,
+    /// Series and configuration fragments, under the names that a run folder keeps them by.
+    pub(crate) named_files: Vec<(String, Vec<u8>)>,
     /// BLAKE3 over the experiment file and every file that it names.
     pub(crate) experiment_digest: String,
     /// BLAKE3 of the lab file.
@@ -46,10 +48,11 @@ pub(crate) fn load(files: &Files, places: &Places) -> Result<Input, Failure> {
         return Err(mistakes());
     }
     show(&lint(&experiment, &boards));
-    let experiment_digest = experiment_digest(&experiment.value, &experiment_bytes)?;
+    let named_files = named_files(&experiment.value)?;
+    let experiment_digest = experiment_digest(&experiment_bytes, &named_files);
     let lab_digest = blake3::hash(&lab_bytes).to_hex().to_string();
     let (experiment, lab) = (experiment.value, Lab { boards });
-    Ok(Input { experiment, lab, experiment_bytes, lab_bytes, experiment_digest, lab_digest })
+    Ok(Input { experiment, lab, experiment_bytes, lab_bytes, named_files, experiment_digest, lab_digest })
 }
 
 /// An experiment alone; its problems are printed.
@@ -183,19 +186,24 @@ fn parsed<T>(result: Result<Located<T>, Diagnostics>) -> Result<Located<T>, Fail
     }
 }
 
-/// BLAKE3 over the file and the content of every file that it names, in a fixed order.
-fn experiment_digest(experiment: &Experiment, bytes: &[u8]) -> Result<String, Failure> {
-    let mut hasher = blake3::Hasher::new();
-    feed(&mut hasher, bytes);
+/// Every file that an experiment names, with its content, in a fixed order; each once.
+fn named_files(experiment: &Experiment) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+    let mut paths: Vec<PathBuf> = Vec::new();
     for variant in &experiment.variants {
-        for path in named_files(variant) {
-            feed_path(&mut hasher, &path).map_err(|error| unreadable(&path, &error))?;
+        for path in paths_of(variant) {
+            let within = files_within(&path).map_err(|error| unreadable(&path, &error))?;
+            paths.extend(within.into_iter().filter(|path| !paths.contains(path)).collect::<Vec<_>>());
         }
     }
-    Ok(hasher.finalize().to_hex().to_string())
+    let read = |(number, path): (usize, &PathBuf)| {
+        let bytes = fs::read(path).map_err(|error| unreadable(path, &error))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        Ok((format!("input-{number}-{name}"), bytes))
+    };
+    paths.iter().enumerate().map(read).collect()
 }
 
-fn named_files(variant: &Variant) -> Vec<PathBuf> {
+fn paths_of(variant: &Variant) -> Vec<PathBuf> {
     let fragments = variant.kernel.config.iter().filter_map(|item| match item {
         ConfigItem::Fragment(path) => Some(path.clone()),
         _ => None,
@@ -203,22 +211,43 @@ fn named_files(variant: &Variant) -> Vec<PathBuf> {
     variant.kernel.series.iter().cloned().chain(fragments).collect()
 }
 
-fn feed(hasher: &mut blake3::Hasher, bytes: &[u8]) {
-    hasher.update(&(bytes.len() as u64).to_le_bytes()).update(bytes);
-}
-
-/// A file's bytes, or those of all files of a folder in the order of their names.
-fn feed_path(hasher: &mut blake3::Hasher, path: &Path) -> std::io::Result<()> {
+/// A file, or all files of a folder in the order of their names.
+fn files_within(path: &Path) -> std::io::Result<Vec<PathBuf>> {
     if !path.is_dir() {
-        feed(hasher, &fs::read(path)?);
-        return Ok(());
+        return Ok(vec![path.to_owned()]);
     }
     let mut entries =
         fs::read_dir(path)?.map(|entry| entry.map(|e| e.path())).collect::<Result<Vec<_>, _>>()?;
+    entries.retain(|entry| entry.is_file());
     entries.sort();
-    for entry in entries.iter().filter(|entry| entry.is_file()) {
-        feed(hasher, entry.file_name().unwrap_or_default().as_encoded_bytes());
-        feed(hasher, &fs::read(entry)?);
+    Ok(entries)
+}
+
+/// BLAKE3 over the experiment's bytes and every file that it names, each with its length.
+fn experiment_digest(bytes: &[u8], named: &[(String, Vec<u8>)]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for content in std::iter::once(bytes).chain(named.iter().map(|(_, content)| content.as_slice())) {
+        hasher.update(&(content.len() as u64).to_le_bytes()).update(content);
     }
-    Ok(())
+    hasher.finalize().to_hex().to_string()
+}
+
+/// Digests of the experiment and of the lab as a run folder keeps them.
+pub(crate) fn digests_of_kept(folder: &Path) -> std::io::Result<(String, String)> {
+    let mut inputs: Vec<(usize, PathBuf)> = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let number =
+            name.to_str().and_then(|name| name.strip_prefix("input-")?.split('-').next()?.parse().ok());
+        inputs.extend(number.map(|number| (number, entry.path())));
+    }
+    inputs.sort();
+    let named = inputs
+        .into_iter()
+        .map(|(_, path)| Ok((String::new(), fs::read(path)?)))
+        .collect::<std::io::Result<Vec<_>>>()?;
+    let experiment = experiment_digest(&fs::read(folder.join("experiment.yaml"))?, &named);
+    let lab = blake3::hash(&fs::read(folder.join("lab.yaml"))?).to_hex().to_string();
+    Ok((experiment, lab))
 }

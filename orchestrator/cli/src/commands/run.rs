@@ -101,8 +101,9 @@ async fn open_log(
         lines.say(&format!("going on with run {}: {done} visits are complete", reader.header().id));
         return RunLog::open(reader.folder()).map_err(lab);
     }
-    let files: [(&str, &[u8]); 2] =
-        [("experiment.yaml", &input.experiment_bytes), ("lab.yaml", &input.lab_bytes)];
+    let mut files: Vec<(&str, &[u8])> =
+        vec![("experiment.yaml", &input.experiment_bytes), ("lab.yaml", &input.lab_bytes)];
+    files.extend(input.named_files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())));
     let log = store.create(plan, &input.lab_digest, env!("CARGO_PKG_VERSION"), &files).map_err(lab)?;
     lines.say(&format!("run {} in {}", log.reader().header().id, log.reader().folder().display()));
     Ok(log)

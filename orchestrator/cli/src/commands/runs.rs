@@ -2,6 +2,7 @@
 
 use crate::escape::printable;
 use crate::exit::{Exit, Failure, lab, usage};
+use crate::input;
 use crate::places::Places;
 use crate::progress::accel_name;
 use clap::{Args, Subcommand};
@@ -307,12 +308,20 @@ fn as_stored(reader: &RunReader, trial: &TrialState) -> Vec<String> {
     problems
 }
 
-/// The lab file that the run keeps is the one that its header names. (The experiment's digest covers files that are not kept.)
+/// The files that the run keeps are the ones that its header names.
 fn files_as_stored(reader: &RunReader) -> Vec<String> {
-    let path = reader.folder().join("lab.yaml");
-    match std::fs::read(&path) {
-        Ok(bytes) if blake3::hash(&bytes).to_hex().as_str() == reader.header().lab_digest => Vec::new(),
-        Ok(_) => vec![format!("{} is not the file of this run", path.display())],
-        Err(error) => vec![format!("cannot read {}: {error}", path.display())],
+    match input::digests_of_kept(reader.folder()) {
+        Err(error) => vec![format!("cannot read the kept files in {}: {error}", reader.folder().display())],
+        Ok((experiment, lab)) => {
+            let header = reader.header();
+            let pairs = [
+                ("experiment.yaml and input files", experiment, &header.experiment_digest),
+                ("lab.yaml", lab, &header.lab_digest),
+            ];
+            let changed = pairs.into_iter().filter(|(_, found, expected)| found != *expected);
+            changed
+                .map(|(what, ..)| format!("{what} in {} have changed", reader.folder().display()))
+                .collect()
+        }
     }
 }
