@@ -67,9 +67,9 @@ async fn explain_variant(
     if let Some(series) = &variant.series {
         let _ = writeln!(
             out,
-            "  series {}, {} patches -> {}",
+            "  series {}, {} -> {}",
             series.source,
-            series.subjects.len(),
+            count(series.subjects.len(), "patch", "patches"),
             variant.commit
         );
         for subject in &series.subjects {
@@ -79,10 +79,18 @@ async fn explain_variant(
     if !variant.changed_files.is_empty() {
         let _ = writeln!(
             out,
-            "  differs from the baseline in {} files: {}",
-            variant.changed_files.len(),
+            "  differs from the baseline in {}: {}",
+            count(variant.changed_files.len(), "file", "files"),
             some(&variant.changed_files)
         );
+    }
+    let twin = plan.variants.iter().find(|other| {
+        other.name != variant.name
+            && (&other.tree, &other.config, &other.toolchain, &other.cmdline)
+                == (&variant.tree, &variant.config, &variant.toolchain, &variant.cmdline)
+    });
+    if let Some(twin) = twin {
+        let _ = writeln!(out, "  the same kernel as {:?}: nothing but noise can differ", twin.name.0);
     }
     let Some(board) = plan.boards.first() else { return Ok(()) };
     let state = match kernels.cached(variant, board.arch(), cancel).await {
@@ -95,14 +103,22 @@ async fn explain_variant(
     Ok(())
 }
 
+fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
 fn some(files: &[String]) -> String {
     let shown = files.iter().take(5).map(String::as_str).collect::<Vec<_>>().join(", ");
     if files.len() > 5 { format!("{shown}, ...") } else { shown }
 }
 
 fn explain_work(out: &mut String, plan: &Plan, seeded: bool) {
-    let _ =
-        writeln!(out, "\ncells, {} trials each in every visit after {} warm-ups:", plan.trials, plan.warmup);
+    let _ = writeln!(
+        out,
+        "\ncells; in every visit each has {} and {}:",
+        count(plan.warmup as usize, "warm-up", "warm-ups"),
+        count(plan.trials as usize, "trial", "trials")
+    );
     for cell in &plan.cells {
         let time =
             cell.planned_ms.map_or_else(|| "until done".to_owned(), |ms| spoken(Duration::from_millis(ms)));
