@@ -1,5 +1,6 @@
 //! Exit codes, and what is printed with them.
 
+use crate::escape::{print_err, printable};
 use std::process::ExitCode;
 
 /// How kab ends. The highest of build, lab and found that applies.
@@ -56,7 +57,7 @@ impl Failure {
     /// Prints to standard error. Diagnostics that were printed already leave an empty message.
     pub(crate) fn print(&self) {
         if !self.message.is_empty() {
-            anstream::eprintln!("kab: {}", crate::escape::printable(&self.message));
+            print_err(&format!("kab: {}\n", printable(&self.message)));
         }
     }
 }

@@ -1,12 +1,13 @@
 //! Experiment and lab files from disk: read, checked, digested.
 
 use crate::args::Files;
+use crate::escape::print_err;
 use crate::exit::{Exit, Failure};
 use crate::places::Places;
 use kab_model::yaml::{self, Context, Diagnostic, Diagnostics, Located, Source, Style};
 use kab_model::{BoardSpec, Boot, ConfigItem, Experiment, Lab, Variant};
 use std::fs;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 /// Both files, checked alone and against each other.
@@ -86,7 +87,8 @@ pub(crate) fn lint(experiment: &Located<Experiment>, boards: &[BoardSpec]) -> Di
         let index = index.unwrap_or_default().to_string();
         let options: Vec<(&str, &str)> =
             cell.fio.iter().map(|option| (option.name.as_str(), option.value.as_str())).collect();
-        let size = boards.iter().find_map(|board| target_size(board, &cell.target));
+        // A cell runs on every board: the smallest target decides.
+        let size = boards.iter().filter_map(|board| target_size(board, &cell.target)).min();
         for warning in kab_fio::lint(&options, size) {
             let mut place = vec!["workloads", index.as_str()];
             if let Some(option) = &warning.option {
@@ -125,7 +127,7 @@ pub(crate) fn show(problems: &Diagnostics) {
     if !problems.0.is_empty() {
         let coloured = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         let style = if coloured { Style::Coloured } else { Style::Plain };
-        anstream::eprint!("{}\n", problems.render(style));
+        print_err(&format!("{}\n", problems.render(style)));
     }
 }
 
@@ -155,7 +157,7 @@ fn lab_path(files: &Files) -> Result<PathBuf, Failure> {
 }
 
 fn read(path: &Path) -> Result<(Source, Vec<u8>), Failure> {
-    let bytes = fs::read(path).map_err(|error| {
+    let bytes = read_whole(path, MAX_YAML).map_err(|error| {
         let failure = unreadable(path, &error);
         failure.print();
         mistakes()
@@ -167,6 +169,21 @@ fn read(path: &Path) -> Result<(Source, Vec<u8>), Failure> {
             Err(mistakes())
         }
     }
+}
+
+/// Largest YAML file, bytes; the parser's own limit is below it.
+pub(crate) const MAX_YAML: u64 = 4 << 20;
+/// Largest series or fragment, bytes: a series of a thousand patches is a few MiB.
+const MAX_NAMED: u64 = 256 << 20;
+
+/// A file's bytes, up to a limit. Named files must be files: a pipe or a device would never end.
+pub(crate) fn read_whole(path: &Path, limit: u64) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(std::io::Error::other(format!("it is larger than {} MiB", limit >> 20)));
+    }
+    Ok(bytes)
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
@@ -196,7 +213,7 @@ fn named_files(experiment: &Experiment) -> Result<Vec<(String, Vec<u8>)>, Failur
         }
     }
     let read = |(number, path): (usize, &PathBuf)| {
-        let bytes = fs::read(path).map_err(|error| unreadable(path, &error))?;
+        let bytes = read_whole(path, MAX_NAMED).map_err(|error| unreadable(path, &error))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         Ok((format!("input-{number}-{name}"), bytes))
     };
@@ -213,8 +230,12 @@ fn paths_of(variant: &Variant) -> Vec<PathBuf> {
 
 /// A file, or all files of a folder in the order of their names.
 fn files_within(path: &Path) -> std::io::Result<Vec<PathBuf>> {
-    if !path.is_dir() {
+    let metadata = fs::metadata(path)?;
+    if metadata.is_file() {
         return Ok(vec![path.to_owned()]);
+    }
+    if !metadata.is_dir() {
+        return Err(std::io::Error::other("it is neither a file nor a folder"));
     }
     let mut entries =
         fs::read_dir(path)?.map(|entry| entry.map(|e| e.path())).collect::<Result<Vec<_>, _>>()?;

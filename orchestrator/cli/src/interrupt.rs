@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 /// How long a runtime may take to wind down once the work is over.
 const WIND_DOWN: Duration = Duration::from_secs(3);
 
-/// Runs a task on a runtime of its own with a token that Ctrl-C and SIGTERM cancel.
+/// Runs a task on a runtime of its own with a token that Ctrl-C, SIGTERM and a closed terminal cancel.
 pub(crate) fn block_on<F: Future<Output = Result<Exit, Failure>>>(
     task: impl FnOnce(CancellationToken) -> F,
 ) -> Result<Exit, Failure> {
@@ -29,8 +29,8 @@ pub(crate) fn block_on<F: Future<Output = Result<Exit, Failure>>>(
 
 async fn watch(cancel: CancellationToken) {
     interrupted().await;
-    anstream::eprintln!("kab: stopping in order: fio, board, log; press Ctrl-C again to stop at once");
     cancel.cancel();
+    crate::escape::print_err("kab: stopping in order: fio, board, log; press Ctrl-C again to stop at once\n");
     interrupted().await;
     // Children are on lifelines: they end with this process, however it ends.
     std::process::exit(130);
@@ -38,9 +38,13 @@ async fn watch(cancel: CancellationToken) {
 
 async fn interrupted() {
     use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut term) = signal(SignalKind::terminate()) else { return std::future::pending().await };
+    let (Ok(mut term), Ok(mut hangup)) = (signal(SignalKind::terminate()), signal(SignalKind::hangup()))
+    else {
+        return std::future::pending().await;
+    };
     tokio::select! {
         _ = tokio::signal::ctrl_c() => {}
         _ = term.recv() => {}
+        _ = hangup.recv() => {}
     }
 }

@@ -27,9 +27,10 @@ fn main() -> std::process::ExitCode {
     }
 }
 
-/// A broken pipe is success: whoever read the output has seen enough.
+/// Prints results, without control characters. A broken pipe is success: whoever read the output has seen enough.
 fn print_out(text: &str) -> Result<(), exit::Failure> {
     use std::io::Write;
+    let text = escape::printable(text);
     let mut out = anstream::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(()),

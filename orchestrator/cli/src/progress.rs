@@ -3,7 +3,7 @@
 //! All of it goes to standard error. On a terminal the moving line is rewritten; elsewhere it is printed at most every
 //! [`QUIET`], so that a log stays readable.
 
-use crate::escape::printable;
+use crate::escape::{print_err, printable};
 use indicatif::{ProgressBar, ProgressStyle};
 use kab_engine::{Observer, Progress};
 use kab_model::{Accel, BuildState, Event, Logged, Outcome, Plan, Run, VisitKey, VisitState};
@@ -42,8 +42,8 @@ impl Lines {
     pub(crate) fn say(&self, text: &str) {
         let text = printable(text);
         match &self.bar {
-            Some(bar) => bar.suspend(|| anstream::eprintln!("{text}")),
-            None => anstream::eprintln!("{text}"),
+            Some(bar) => bar.suspend(|| print_err(&format!("{text}\n"))),
+            None => print_err(&format!("{text}\n")),
         }
     }
 
@@ -57,7 +57,7 @@ impl Lines {
         let mut last = lock(&self.last);
         if last.is_none_or(|last| last.elapsed() >= QUIET) {
             *last = Some(Instant::now());
-            anstream::eprintln!("  {text}");
+            print_err(&format!("  {text}\n"));
         }
     }
 

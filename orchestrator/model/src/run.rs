@@ -59,9 +59,10 @@ pub struct Visit {
 }
 
 impl Visit {
-    /// Trials whose sample enters the numbers: ended, counted, no warm-up, in a visit that is not void.
+    /// Trials whose sample enters the numbers: ended, counted, no warm-up, in a visit that is over and not void. One that is
+    /// still open may yet become void.
     pub fn counted(&self) -> impl Iterator<Item = (&TrialState, &Sample)> {
-        let void = matches!(self.state, VisitState::Void(_));
+        let void = matches!(self.state, VisitState::Void(_) | VisitState::Open);
         self.trials
             .iter()
             .filter(move |trial| !void && !trial.key.warmup)

@@ -51,9 +51,14 @@ pub(crate) fn check(command: &Check, places: &Places) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// A lab has boards and no variants. A file that cannot be read is taken for an experiment, whose reader says so.
+/// A lab has boards and no variants. What is no file, or cannot be read, is taken for an experiment, whose reader says so.
 fn is_lab(path: &Path) -> bool {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let bytes = if path.is_file() {
+        input::read_whole(path, input::MAX_YAML).unwrap_or_default()
+    } else {
+        Vec::new()
+    };
+    let text = String::from_utf8_lossy(&bytes);
     let has =
         |key: &str| text.lines().any(|line| line.starts_with(key) || line.starts_with(&format!("\"{key}")));
     has("boards:") && !has("variants:") && !has("workloads:") && !has("kernel:")

@@ -159,7 +159,10 @@ fn conclude(command: &RunCommand, folder: &Path, run: &Run) -> Result<Exit, Fail
     let options = kab_report::Options { full: command.full, unicode: false };
     crate::print_out(&report::render(&reader, Format::Text, options)?)?;
     let id = &reader.header().id;
-    anstream::eprintln!("run {id} in {}; kab report {id} --full, kab runs show {id}", folder.display());
+    crate::escape::print_err(&format!(
+        "run {id} in {}; kab report {id} --full, kab runs show {id}\n",
+        folder.display()
+    ));
     Ok(exit(run))
 }
 

@@ -1,6 +1,5 @@
 //! `kab runs`: what was measured, where it lies, and whether it is still what it was.
 
-use crate::escape::printable;
 use crate::exit::{Exit, Failure, lab, usage};
 use crate::input;
 use crate::places::Places;
@@ -82,7 +81,7 @@ fn list(store: &Store) -> Result<Exit, Failure> {
     if out.is_empty() {
         let _ = writeln!(out, "no runs in {}", store.folder().display());
     }
-    crate::print_out(&printable(&out))?;
+    crate::print_out(&out)?;
     Ok(Exit::Done)
 }
 
@@ -116,7 +115,7 @@ fn show(reader: &RunReader) -> Result<Exit, Failure> {
         }
     }
     let _ = writeln!(out, "\nfio's own bytes of a trial: kab runs show {} --trial N", header.id);
-    crate::print_out(&printable(&out))?;
+    crate::print_out(&out)?;
     Ok(Exit::Done)
 }
 
@@ -212,7 +211,7 @@ fn show_trial(reader: &RunReader, number: usize) -> Result<Exit, Failure> {
     let mut out = format!("{}\n{}\n", trial.key, trial_line(trial));
     let Some(record) = &trial.record else {
         out.push_str("in flight when kab ended: nothing was stored\n");
-        crate::print_out(&printable(&out))?;
+        crate::print_out(&out)?;
         return Ok(Exit::Done);
     };
     let _ = writeln!(
@@ -236,7 +235,7 @@ fn show_trial(reader: &RunReader, number: usize) -> Result<Exit, Failure> {
         let _ = writeln!(out, "--- {what}, {} bytes, blob {id}", bytes.len());
         out.push_str(&String::from_utf8_lossy(&bytes));
     }
-    crate::print_out(&printable(&out))?;
+    crate::print_out(&out)?;
     Ok(Exit::Done)
 }
 
@@ -270,7 +269,7 @@ fn verify(reader: &RunReader) -> Result<Exit, Failure> {
         reader.header().id,
         problems.len()
     );
-    crate::print_out(&printable(&out))?;
+    crate::print_out(&out)?;
     Ok(if problems.is_empty() { Exit::Done } else { Exit::Found })
 }
 
