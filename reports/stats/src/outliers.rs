@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 const MAD_LIMIT: f64 = 5.0;
 /// Makes the median absolute deviation of normal data their standard deviation.
 const MAD_TO_SD: f64 = 1.4826;
+/// Trials of a variant from which the middle is known well enough to call another one far away.
+const MIN_TRIALS: usize = 8;
 /// Visits from which two modes can be told from chance (4 % false flags at 8, 1 % at 10).
 const MIN_VISITS_FOR_MODES: usize = 8;
 /// Share of the variance that the split must explain. 80 % would flag a quarter of plain normal data.
@@ -33,7 +35,8 @@ impl OutlierCount {
 }
 
 /// Counts, per variant, the trials further from their variant's median than five scaled median absolute deviations (pooled over
-/// the variants) and than the margin. Void trials and values without a place on the scale are left out.
+/// the variants) and than the margin. Void trials and values without a place on the scale are left out, and so is a variant with
+/// fewer than eight trials.
 pub fn outliers(cell: &CellInput) -> BTreeMap<usize, OutlierCount> {
     let mut values: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
     for row in cell.rows.iter().filter(|r| !r.void) {
@@ -43,6 +46,7 @@ pub fn outliers(cell: &CellInput) -> BTreeMap<usize, OutlierCount> {
     }
     let deviations: BTreeMap<usize, Vec<f64>> = values
         .into_iter()
+        .filter(|(_, xs)| xs.len() >= MIN_TRIALS)
         .filter_map(|(variant, xs)| {
             let centre = median(&xs)?;
             Some((variant, xs.into_iter().map(|x| x - centre).collect()))
@@ -112,6 +116,11 @@ mod tests {
     use super::*;
     use crate::types::{Better, CellRule, Row, Scale};
 
+    fn one_variant(rule: CellRule, values: &[f64]) -> CellInput {
+        let row = |&value: &f64| Row { variant: 0, round: None, visit: 0, seq: None, value, void: false };
+        CellInput { rule, rows: values.iter().map(row).collect() }
+    }
+
     #[test]
     fn a_stall_is_flagged_in_its_variant_only() {
         let rule = CellRule::new(Scale::Log, Better::Higher, 0.02, 0.0).unwrap();
@@ -137,31 +146,27 @@ mod tests {
     #[test]
     fn values_within_the_margin_are_no_outliers_however_quiet_the_rest() {
         let rule = CellRule::new(Scale::Log, Better::Higher, 0.02, 0.0).unwrap();
-        let rows = [1000.0, 1000.0, 1000.0, 1000.0, 1015.0].map(|value| Row {
-            variant: 0,
-            round: None,
-            visit: 0,
-            seq: None,
-            value,
-            void: false,
-        });
-        assert_eq!(outliers(&CellInput { rule, rows: rows.to_vec() })[&0].total().hits, 0);
+        let mut values = [1000.0; 9];
+        values[8] = 1015.0;
+        assert_eq!(outliers(&one_variant(rule, &values))[&0].total().hits, 0);
+        values[8] = 1025.0;
+        assert_eq!(outliers(&one_variant(rule, &values))[&0].total().hits, 1);
+    }
+
+    #[test]
+    fn few_trials_have_no_outliers() {
+        let rule = CellRule::new(Scale::Log, Better::Higher, 0.02, 0.0).unwrap();
+        let mut values = [1000.0; 8];
+        values[0] = 500.0;
+        assert!(outliers(&one_variant(rule, &values[..7])).is_empty());
+        assert_eq!(outliers(&one_variant(rule, &values))[&0], OutlierCount { of: 8, low: 1, high: 0 });
     }
 
     #[test]
     fn noisy_trials_need_five_deviations() {
         let rule = CellRule::new(Scale::Linear, Better::Higher, 0.1, 0.0).unwrap();
-        let flagged = |far: f64| {
-            let rows = [-1.0, 1.0, -1.0, 1.0, 0.0, -1.0, 1.0, far].map(|value| Row {
-                variant: 0,
-                round: None,
-                visit: 0,
-                seq: None,
-                value,
-                void: false,
-            });
-            outliers(&CellInput { rule, rows: rows.to_vec() })[&0].high
-        };
+        let flagged =
+            |far: f64| outliers(&one_variant(rule, &[-1.0, 1.0, -1.0, 1.0, 0.0, -1.0, 1.0, far]))[&0].high;
         // The median is 0.5, the deviations from it are half 0.5 and half more: their median is 1, the limit 7.413.
         assert_eq!((flagged(7.8), flagged(8.0)), (0, 1));
     }

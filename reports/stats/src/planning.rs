@@ -35,7 +35,7 @@ impl Design {
 }
 
 /// How many more rounds an undecided pair needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MoreBlocks {
     /// About so many more.
     About(usize),
@@ -140,6 +140,15 @@ pub fn more_blocks(deviation: f64, per_block: f64, have: usize, margin: f64) -> 
         }
     }
     MoreBlocks::About(high - have)
+}
+
+/// Blocks that are missing for a power of [`POWER`] to see `effect` at `alpha`: at least one, because what there is did not do.
+/// `deviation` is that between visits.
+pub fn more_for_effect(effect: f64, deviation: f64, have: usize, alpha: f64, design: Design) -> MoreBlocks {
+    match blocks_for_effect(effect, deviation, alpha, POWER, design) {
+        Some(needed) if needed <= have + MAX_MORE => MoreBlocks::About(needed.saturating_sub(have).max(1)),
+        _ => MoreBlocks::TooMany,
+    }
 }
 
 /// First n from `from` on that `enough` accepts, for a condition that stays true once it is.

@@ -2,9 +2,10 @@
 
 use crate::cell::{CellTest, Gate, Method, PairTest, VoidCounts};
 use crate::multiplicity::{benjamini_hochberg, holm};
-use crate::planning;
+use crate::planning::{self, Design};
 use crate::types::{Better, CellInput, CellRule, Interval, PValue, Pair};
 use crate::units::Units;
+use std::f64::consts::SQRT_2;
 
 pub use crate::planning::MoreBlocks;
 
@@ -86,7 +87,7 @@ pub struct Evidence {
     pub real_but_small: bool,
     /// Better or worse, and the whole interval lies outside the margin.
     pub clearly: bool,
-    /// Undecided: how many more rounds would narrow the interval enough.
+    /// Undecided: how many more rounds would decide, one way or the other.
     pub more_blocks: Option<MoreBlocks>,
 }
 
@@ -209,10 +210,20 @@ fn decide(rule: &CellRule, shown: &Shown, p_holm: PValue, q_bh: PValue) -> Verdi
     }
 }
 
+/// Either path to a verdict ends it: an interval inside the margin, or a difference of the size seen, at the level of the family's
+/// strictest test. A difference that lies inside the margin can never be claimed.
 fn more_blocks(rule: &CellRule, test: &PairTest, evidence: &Evidence) -> MoreBlocks {
-    let (have, per_block) = match test.method {
-        Method::BlockT => (evidence.rounds, 1.0),
-        Method::WelchT => (evidence.visits.0.min(evidence.visits.1), 2.0),
+    let smaller = evidence.visits.0.min(evidence.visits.1);
+    let (have, per_block, design, between_visits) = match test.method {
+        Method::BlockT => (evidence.rounds, 1.0, Design::Blocks, test.deviation / SQRT_2),
+        Method::WelchT => (smaller, 2.0, Design::TwoSample, test.deviation),
     };
-    planning::more_blocks(test.deviation, per_block, have, rule.zone().high)
+    let same = planning::more_blocks(test.deviation, per_block, have, rule.zone().high);
+    let (effect, zone) = (test.t.estimate, rule.zone());
+    if zone.low < effect && effect < zone.high {
+        return same;
+    }
+    let level = ALPHA / evidence.family.max(1) as f64;
+    let differ = planning::more_for_effect(effect, between_visits, have, level, design);
+    same.min(differ)
 }

@@ -89,6 +89,31 @@ fn undecided_pairs_say_how_much_is_missing() {
     assert_eq!(one(coarse).evidence.more_blocks, Some(MoreBlocks::About(expected)));
 }
 
+/// A large change in much noise: the interval will never fit into the margin, but the change itself will be told.
+#[test]
+fn a_change_beyond_the_margin_needs_the_rounds_that_show_it() {
+    use kab_stats::planning::{Design, blocks_for_effect};
+    let noisy = cell(Better::Higher, &[&FLAT, &wave(-0.3, 40.0)]);
+    let found = one(noisy.clone());
+    assert_eq!(found.verdict, Verdict::Undecided);
+    let test = found.evidence.test.unwrap();
+    let needed = |alpha: f64| {
+        blocks_for_effect(test.t.estimate, test.deviation / 2.0_f64.sqrt(), alpha, 0.8, Design::Blocks)
+            .unwrap()
+    };
+    assert!(needed(0.05) > 8, "{}", needed(0.05));
+    assert_eq!(found.evidence.more_blocks, Some(MoreBlocks::About(needed(0.05) - 8)));
+
+    // In a family of three each claim must be surer.
+    let family = judge(&[noisy.clone(), noisy.clone(), noisy], &[PAIR]);
+    assert_eq!(family[0].evidence.more_blocks, Some(MoreBlocks::About(needed(0.05 / 3.0) - 8)));
+    assert!(needed(0.05 / 3.0) > needed(0.05));
+
+    // The same noise around a change within the margin leads nowhere.
+    let hopeless = one(cell(Better::Higher, &[&FLAT, &wave(-0.01, 40.0)]));
+    assert_eq!(hopeless.evidence.more_blocks, Some(MoreBlocks::TooMany));
+}
+
 #[test]
 fn variants_that_overlap_by_one_visit_did_not_interleave() {
     let mut late = cell(Better::Higher, &[&FLAT, &wave(-0.06, 1.0)]);
