@@ -140,8 +140,8 @@ pub struct Cell {
 /// How often things may go wrong; equal for all variants.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Void visits of one variant on one board before the board is given up. A visit that ended because kab itself was
-    /// interrupted is not counted.
+    /// Void visits of one variant on one board before the rest of its visits there is given up. A visit that ended
+    /// because kab itself was interrupted is not counted.
     pub void_visits: u32,
     /// Void attempts of one trial before the visit is void.
     pub void_trials: u32,

@@ -154,7 +154,7 @@ fn settled(run: &Run, board: &BoardName, round: u32, variant: &VariantName) -> b
         })
 }
 
-/// Whether a board, or a variant on it, has gone wrong too often.
+/// Whether a variant has gone wrong too often on a board. The others are measured all the same: it may be its doing.
 fn give_up(
     limits: &Limits,
     run: &Run,
@@ -172,7 +172,7 @@ fn give_up(
     if voids.len() >= limits.void_visits as usize {
         let last = voids.last().map_or_else(String::new, |reason| reason.to_string());
         let detail = format!("{} visits of {:?} were void, last: {last}", voids.len(), variant.0);
-        return Some((None, Reason { rule: "void-visits".to_owned(), detail }));
+        return Some((Some(variant.clone()), Reason { rule: "void-visits".to_owned(), detail }));
     }
     // A void visit that never came up says nothing of the variant's boots.
     let told = |visit: &&Visit| visit.proof.is_some() || !matches!(visit.state, VisitState::Void(_));

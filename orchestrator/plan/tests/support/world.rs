@@ -164,6 +164,8 @@ fn ended(trial: TrialKey, outcome: Outcome) -> Event {
         proc_stat: None,
         wall_ms: 1,
         planned_ms: None,
+        kernel_log_gap: None,
+        cut: Vec::new(),
     };
     Event::TrialEnded { trial, record: Box::new(record), outcome, sample: None, derivation: 1 }
 }
