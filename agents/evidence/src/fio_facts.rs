@@ -32,6 +32,10 @@ pub(crate) struct FioFacts<'a> {
     pub(crate) signal: Option<String>,
     /// Whether a rule on the kernel log speaks.
     pub(crate) kernel_troubled: bool,
+    /// Whether only the beginning of fio's output was kept.
+    pub(crate) output_cut: bool,
+    /// What the kernel log lacks.
+    pub(crate) kernel_log_gap: Option<String>,
 }
 
 impl<'a> FioFacts<'a> {
@@ -50,6 +54,8 @@ impl<'a> FioFacts<'a> {
             signal: lines.signal(),
             report,
             kernel_troubled,
+            output_cut: is_cut(raw, "output"),
+            kernel_log_gap: kernel_log_gap(raw),
         }
     }
 
@@ -120,6 +126,17 @@ impl Lines {
         let tells = |line: &&String| line.contains("got signal=") || line.contains("terminating on signal ");
         self.0.iter().find(tells).cloned()
     }
+}
+
+fn is_cut(raw: &RawTrial<'_>, stream: &str) -> bool {
+    raw.record.cut.iter().any(|cut| cut == stream)
+}
+
+fn kernel_log_gap(raw: &RawTrial<'_>) -> Option<String> {
+    let kept = raw.kernel_log.len();
+    let cut = is_cut(raw, "kernel_log").then(|| format!("only its first {kept} bytes were kept"));
+    let gaps: Vec<String> = raw.record.kernel_log_gap.iter().map(|gap| quote(gap)).chain(cut).collect();
+    (!gaps.is_empty()).then(|| gaps.join("; "))
 }
 
 fn quote(line: &str) -> String {

@@ -38,6 +38,7 @@ pub(crate) const RULES: &[FioRule] = &[
     rule("fio-missing", Class::Void, "fio could not be started", fio_missing),
     rule("fio-refused", Class::Void, "fio refused the job or could not begin it", fio_refused),
     rule("fio-killed", Class::Void, "a signal ended fio or one of its workers", fio_killed),
+    rule("fio-output-cut", Class::Void, "fio wrote more output than is kept", fio_output_cut),
     rule("fio-output", Class::Void, "fio's output cannot be read", fio_output),
     rule("fio-exit", Class::Void, "fio's exit code is not 0 and nothing tells why", fio_exit),
     rule("jobs-missing", Class::Void, "the report has fewer jobs than were started", jobs_missing),
@@ -47,6 +48,12 @@ pub(crate) const RULES: &[FioRule] = &[
     rule("runtime-long", Class::Noted, "a job took more than twice its time", runtime_long),
     rule("io-short", Class::Noted, "I/Os came back short or were dropped", io_short),
     rule("io-error-passed", Class::Noted, "I/O errors that the options let pass", io_error_passed),
+    rule(
+        "kernel-log-incomplete",
+        Class::Noted,
+        "messages of the kernel are missing, so that trouble may go unseen",
+        kernel_log_incomplete,
+    ),
 ];
 
 fn fio_hang(facts: &FioFacts<'_>) -> Option<String> {
@@ -95,8 +102,13 @@ fn fio_killed(facts: &FioFacts<'_>) -> Option<String> {
     })
 }
 
+/// Even where what was kept reads well: it may be an interim report that the last one followed.
+fn fio_output_cut(facts: &FioFacts<'_>) -> Option<String> {
+    facts.output_cut.then(|| "fio wrote more output than is kept; the report may be in the rest".to_owned())
+}
+
 fn fio_output(facts: &FioFacts<'_>) -> Option<String> {
-    let code = facts.code()?;
+    let code = facts.code().filter(|_| !facts.output_cut)?;
     match &facts.report {
         Ok(report) => report.truncated.then(|| "fio's last document breaks off".to_owned()),
         Err(error) => (code == 0 || unreadable(error)).then(|| error.to_string()),
@@ -162,6 +174,10 @@ fn io_short(facts: &FioFacts<'_>) -> Option<String> {
 fn io_error_passed(facts: &FioFacts<'_>) -> Option<String> {
     let errors: u64 = facts.jobs().iter().fold(0, |sum, job| sum.saturating_add(job.total_err));
     (errors > 0).then(|| format!("{errors} errors: {}", facts.complaint()))
+}
+
+fn kernel_log_incomplete(facts: &FioFacts<'_>) -> Option<String> {
+    facts.kernel_log_gap.as_ref().map(|gap| format!("the kernel log of the trial: {gap}"))
 }
 
 /// There was output, and it is not what JSON+ should look like.

@@ -169,6 +169,42 @@ fn cut_output_is_void_not_a_number() {
 }
 
 #[test]
+fn output_that_was_not_kept_whole_is_void_even_where_it_reads_well() {
+    let mut stored = Stored::load("ok");
+    stored.record.cut = vec!["output".to_owned()];
+    let judged = stored.judge("");
+    assert_eq!((judged.outcome.word(), rules(&judged)), ("void", vec!["fio-output-cut"]));
+    stored.output.truncate(stored.output.len() / 2);
+    assert_eq!(rules(&stored.judge("")), ["fio-output-cut"], "the cause alone, not what it leads to");
+}
+
+#[test]
+fn a_kernel_log_with_gaps_is_noted_and_the_numbers_stand() {
+    let whole = Stored::load("ok");
+    for (gap, cut, told) in [
+        (Some("3 records lost"), vec![], "3 records lost"),
+        (Some("unreadable: \u{1b}[2J"), vec![], "unreadable: [2J"),
+        (None, vec!["kernel_log".to_owned()], "only its first 0 bytes were kept"),
+    ] {
+        let mut stored = Stored::load("ok");
+        (stored.record.kernel_log_gap, stored.record.cut) = (gap.map(str::to_owned), cut);
+        let judged = stored.judge("");
+        assert_eq!((judged.outcome.word(), rules(&judged)), ("noted", vec!["kernel-log-incomplete"]));
+        assert!(judged.outcome.reasons()[0].detail.ends_with(told), "{:?}", judged.outcome);
+        assert_eq!(judged.sample, whole.judge("").sample);
+    }
+}
+
+#[test]
+fn a_gap_in_the_kernel_log_is_no_trouble_by_itself() {
+    let mut stored = Stored::load("no-target");
+    (stored.record.exit, stored.stderr, stored.stdout) = (FioExit::Code(0), vec![], vec![]);
+    stored.record.kernel_log_gap = Some("1 records lost".to_owned());
+    let judged = stored.judge("");
+    assert_eq!((judged.outcome.word(), rules(&judged)), ("void", vec!["no-io", "kernel-log-incomplete"]));
+}
+
+#[test]
 fn cpu_cost_comes_from_busy_ticks_without_the_ramp() {
     let mut stored = Stored::load("ok");
     let before = "cpu  100 10 200 9000 50 5 6 7 100 0".to_owned();

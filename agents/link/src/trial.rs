@@ -51,6 +51,32 @@ pub struct TrialResult {
     pub kernel_log_state: KernelLog,
 }
 
+impl TrialResult {
+    /// What the kernel log lacks, in words: `3 records lost`, or `unreadable: ` and why.
+    pub fn kernel_log_gap(&self) -> Option<String> {
+        match &self.kernel_log_state {
+            KernelLog::Complete => None,
+            KernelLog::Lost { records } => Some(format!("{records} records lost")),
+            KernelLog::Unreadable(why) => Some(format!("unreadable: {why}")),
+        }
+    }
+
+    /// Names of the streams of which only the beginning was brought over.
+    pub fn cut(&self) -> Vec<String> {
+        let streams = Stream::ALL.into_iter().filter(|stream| self.collected(*stream).is_cut());
+        streams.map(|stream| stream.name().to_owned()).collect()
+    }
+
+    fn collected(&self, stream: Stream) -> &Collected {
+        match stream {
+            Stream::Output => &self.output,
+            Stream::Stdout => &self.stdout,
+            Stream::Stderr => &self.stderr,
+            Stream::KernelLog => &self.kernel_log,
+        }
+    }
+}
+
 /// One stream of evidence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
@@ -193,6 +219,17 @@ mod tests {
         assert_eq!((&result.output.bytes[..], result.output.is_cut()), (&b"abc"[..], false));
         assert_eq!((&result.stderr.bytes[..], result.stderr.is_cut()), (&b"x"[..], true));
         assert_eq!(result.stdout, Collected::default());
+        assert_eq!((result.cut(), result.kernel_log_gap()), (vec!["stderr".to_owned()], None));
+    }
+
+    #[tokio::test]
+    async fn what_the_kernel_log_lacks_is_put_into_words() {
+        let mut result = host(vec![info(Stream::KernelLog, 0, 1)], vec![]).await.unwrap();
+        assert_eq!(result.cut(), ["kernel_log"]);
+        result.kernel_log_state = KernelLog::Lost { records: 3 };
+        assert_eq!(result.kernel_log_gap().as_deref(), Some("3 records lost"));
+        result.kernel_log_state = KernelLog::Unreadable("/dev/kmsg: EPERM".to_owned());
+        assert_eq!(result.kernel_log_gap().as_deref(), Some("unreadable: /dev/kmsg: EPERM"));
     }
 
     #[tokio::test]

@@ -88,6 +88,7 @@ fn arguments(cell: &Cell) -> Result<Vec<Arg>, kab_fio::JobError> {
 
 fn keep(engine: &mut Engine, trial: TrialKey, cell: &Cell, result: TrialResult) -> Result<(), EngineError> {
     let log = &engine.parts.log;
+    let (kernel_log_gap, cut) = (result.kernel_log_gap(), result.cut());
     let record = TrialRecord {
         argv: result.argv,
         exit: exit(result.exit),
@@ -98,6 +99,8 @@ fn keep(engine: &mut Engine, trial: TrialKey, cell: &Cell, result: TrialResult) 
         proc_stat: result.proc_stat,
         wall_ms: result.wall_ms,
         planned_ms: cell.planned_ms,
+        kernel_log_gap,
+        cut,
     };
     let (outcome, sample) = evidence::judge(
         &record,

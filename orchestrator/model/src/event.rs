@@ -213,4 +213,10 @@ pub struct TrialRecord {
     pub wall_ms: u64,
     /// Run time that was asked for, milliseconds, where the options say.
     pub planned_ms: Option<u64>,
+    /// What the kernel log lacks, in words: `3 records lost`, or `unreadable: ` and why; absent where it is whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel_log_gap: Option<String>,
+    /// Streams of which only the beginning was kept: `output`, `stdout`, `stderr`, `kernel_log`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cut: Vec<String>,
 }

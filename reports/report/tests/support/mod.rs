@@ -296,6 +296,8 @@ fn record() -> TrialRecord {
         proc_stat: None,
         wall_ms: 30_100,
         planned_ms: Some(30_000),
+        kernel_log_gap: None,
+        cut: Vec::new(),
     }
 }
 
