@@ -166,6 +166,8 @@ fn ended(trial: TrialKey, outcome: Outcome) -> Event {
         planned_ms: None,
         kernel_log_gap: None,
         cut: Vec::new(),
+        kernel_log_gap: None,
+        cut: Vec::new(),
     };
     Event::TrialEnded { trial, record: Box::new(record), outcome, sample: None, derivation: 1 }
 }
