@@ -116,7 +116,7 @@ async fn all_trials(
     loop {
         let run = engine.parts.log.run();
         let visit = run.boards[&key.board].visits.iter().rfind(|visit| &visit.key == key);
-        match next_trial(&engine.plan, visit.expect("the visit was started by this engine")) {
+        match next_trial(&engine.plan, run, visit.expect("the visit was started by this engine")) {
             NextTrial::End => return Ok(Stay::Complete),
             NextTrial::Void(reason) => return Ok(Stay::Void(reason)),
             NextTrial::Run(trial) => {

@@ -112,6 +112,19 @@ async fn a_trial_that_is_always_void_makes_the_visit_void() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_cell_that_is_always_void_is_left_and_the_others_are_measured() {
+    use TrialFate::{Killed, Well};
+    let mut plan = plan(2);
+    plan.cells.push(cell("randwrite"));
+    let refused = || trials([Well, Well, Well, Killed, Killed, Killed]);
+    let mut bench = Bench::new(plan, [refused(), refused()]);
+    let run = bench.engine().await.unwrap();
+    assert_eq!(bench.visits(), ["one ended", "two ended", "one ended", "two ended"]);
+    assert_eq!(run.visits().map(|visit| visit.trials.len()).collect::<Vec<_>>(), [6, 6, 3, 3]);
+    assert!(run.visits().all(|visit| visit.counted().count() == 2));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_panic_under_load_is_a_result() {
     let mut bench = Bench::new(plan(1), [trials([TrialFate::Well, TrialFate::Panic])]);
     let run = bench.engine().await.unwrap();
@@ -211,12 +224,21 @@ async fn a_kernel_that_fails_the_preparation_is_a_result_of_its_variant() {
 
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_built_is_left_out() {
-    let mut bench = Bench::new(plan(2), []);
+    let mut three = plan(2);
+    three.variants.push(kab_model::PlannedVariant { name: "three".into(), ..three.variants[0].clone() });
+    three.pairs.push(("three".into(), "two".into()));
+    three.boards[0].rounds.iter_mut().for_each(|round| round.push("three".into()));
+    let mut bench = Bench::new(three.clone(), []);
     bench.world.cannot_build("one");
     let run = bench.engine().await.unwrap();
-    assert_eq!(bench.visits(), ["two ended", "two ended"]);
+    assert_eq!(bench.visits(), ["two ended", "three ended", "two ended", "three ended"]);
     assert_eq!(kinds(&bench.watcher.events())[1], "build failed one: a.c:1: error: no");
-    every_place_is_settled(&plan(2), &run);
+    every_place_is_settled(&three, &run);
+
+    let mut bench = Bench::new(plan(2), []);
+    bench.world.cannot_build("one");
+    bench.engine().await.unwrap();
+    assert_eq!(kinds(&bench.watcher.events())[3..], ["finished"], "nothing to compare \"two\" with");
 
     let mut bench = Bench::new(plan(2), []);
     bench.world.cannot_build("one");

@@ -143,7 +143,7 @@ pub struct Limits {
     /// Void visits of one variant on one board before the rest of its visits there is given up. A visit that ended
     /// because kab itself was interrupted is not counted.
     pub void_visits: u32,
-    /// Void attempts of one trial before the visit is void.
+    /// Void attempts of one trial before its cell is left for this visit.
     pub void_trials: u32,
     /// Failed boots in a row of one variant on one board before the rest of its visits is given up.
     pub failed_boots: u32,

@@ -9,8 +9,10 @@ mod cells;
 mod estimate;
 mod make;
 mod next;
+mod trials;
 
 pub use cells::expand;
 pub use estimate::{Estimate, estimate};
 pub use make::{PlanError, ResolvedVariant, make_plan};
-pub use next::{INTERRUPTED, Next, NextTrial, next, next_trial, outstanding_visits};
+pub use next::{INTERRUPTED, Next, next, outstanding_visits};
+pub use trials::{NextTrial, Unmeasured, next_trial, unmeasured};

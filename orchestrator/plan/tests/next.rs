@@ -6,11 +6,12 @@ mod support;
 mod world;
 
 use kab_model::{
-    BoardName, BuildState, Event, FailureClass, Limits, Outcome, Plan, Run, VariantName, Visit, VisitState,
+    BoardName, BuildState, Cell, CellId, Event, FailureClass, Limits, Outcome, Plan, Run, TrialKey,
+    TrialState, VariantName, Visit, VisitState,
 };
-use kab_plan::{INTERRUPTED, Next, next, outstanding_visits};
+use kab_plan::{INTERRUPTED, Next, NextTrial, next, next_trial, outstanding_visits, unmeasured};
 use proptest::prelude::*;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use support::{Shape, plan};
 use world::{Fate, World, live};
 
@@ -60,8 +61,9 @@ proptest! {
         numbers_have_no_gaps(&run)?;
         limits_hold(&plan, &run)?;
         for visit in run.visits() {
-            trials_are_in_order(&plan, visit)?;
+            trials_are_in_order(&plan, &run, visit)?;
         }
+        what_is_unmeasured_is_told(&plan, &run)?;
         order_holds(&plan, &events)?;
     }
 }
@@ -76,8 +78,8 @@ fn place_is_settled(
     let of_place = |visit: &&Visit| visit.key.round as usize == round && &visit.key.variant == variant;
     let visits: Vec<&Visit> = board.visits.iter().filter(of_place).collect();
     prop_assert!(visits.iter().all(|visit| visit.state != VisitState::Open));
-    if matches!(run.builds[variant], BuildState::Failed(_)) {
-        prop_assert!(visits.is_empty(), "an unbuilt variant was visited");
+    if is_broken(run, variant) || nothing_to_compare(run) {
+        prop_assert!(visits.is_empty(), "an unbuilt variant, or one without a partner, was visited");
         return Ok(());
     }
     let settled = visits.iter().filter(|visit| !matches!(visit.state, VisitState::Void(_))).count();
@@ -87,6 +89,16 @@ fn place_is_settled(
     let early = visits.iter().rev().skip(1).all(|visit| matches!(visit.state, VisitState::Void(_)));
     prop_assert!(early, "a place was visited again after it was settled");
     Ok(())
+}
+
+fn is_broken(run: &Run, variant: &VariantName) -> bool {
+    matches!(run.builds[variant], BuildState::Failed(_))
+}
+
+fn nothing_to_compare(run: &Run) -> bool {
+    let pairs = &run.plan.as_ref().unwrap().pairs;
+    let whole = |(a, b): &(VariantName, VariantName)| !is_broken(run, a) && !is_broken(run, b);
+    !pairs.is_empty() && !pairs.iter().any(whole)
 }
 
 fn numbers_have_no_gaps(run: &Run) -> Result<(), TestCaseError> {
@@ -120,6 +132,12 @@ fn limits_hold(plan: &Plan, run: &Run) -> Result<(), TestCaseError> {
     for board in &plan.boards {
         let name = &board.spec.name;
         let given_up = &run.boards[name].given_up;
+        if given_up.iter().any(|(whom, _)| whom.is_none()) {
+            let refusals: Vec<&CellId> =
+                run.boards[name].visits.iter().flat_map(|visit| refused(plan, visit)).collect();
+            let twice = |cell: &Cell| refusals.iter().filter(|id| **id == &cell.id).count() >= 2;
+            prop_assert!(plan.cells.iter().all(twice), "the board was given up early");
+        }
         let distinct: BTreeSet<_> = given_up.iter().map(|(whom, _)| whom).collect();
         prop_assert_eq!(distinct.len(), given_up.len(), "given up twice");
         let counted: Vec<_> = plan.variants.iter().map(|v| (&v.name, counts(run, name, &v.name))).collect();
@@ -136,33 +154,73 @@ fn limits_hold(plan: &Plan, run: &Run) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn trials_are_in_order(plan: &Plan, visit: &Visit) -> Result<(), TestCaseError> {
+/// Cells with a trial that was void as often as the limit allows.
+fn refused<'a>(plan: &'a Plan, visit: &'a Visit) -> BTreeSet<&'a CellId> {
+    let last = |key: &TrialKey| key.attempt + 1 == plan.limits.void_trials;
+    let void = |trial: &&TrialState| matches!(trial.outcome, Some(Outcome::Void { .. }));
+    visit
+        .trials
+        .iter()
+        .filter(void)
+        .map(|trial| &trial.key)
+        .filter(|key| last(key))
+        .map(|key| &key.cell)
+        .collect()
+}
+
+/// Cells that were refused in two visits before this one.
+fn hopeless<'a>(plan: &'a Plan, run: &'a Run, visit: &Visit) -> BTreeSet<&'a CellId> {
+    let earlier = &run.boards[&visit.key.board].visits[..visit.key.visit as usize];
+    let refusals: Vec<&CellId> = earlier.iter().flat_map(|visit| refused(plan, visit)).collect();
+    let twice = |cell: &&&CellId| refusals.iter().filter(|other| *other == *cell).count() >= 2;
+    refusals.iter().filter(twice).copied().collect()
+}
+
+fn trials_are_in_order(plan: &Plan, run: &Run, visit: &Visit) -> Result<(), TestCaseError> {
+    let (refused, hopeless) = (refused(plan, visit), hopeless(plan, run, visit));
     let mut trials = visit.trials.iter().peekable();
-    'all: for cell in &plan.cells {
+    let mut through = 0;
+    'all: for cell in plan.cells.iter().filter(|cell| !hopeless.contains(&cell.id)) {
         let of_cell = (0..plan.warmup).map(|i| (true, i)).chain((0..plan.trials).map(|i| (false, i)));
-        for (warmup, index) in of_cell {
+        'cell: for (warmup, index) in of_cell {
             for attempt in 0.. {
+                if attempt == plan.limits.void_trials {
+                    break 'cell;
+                }
                 let Some(trial) = trials.next() else { break 'all };
                 let key = &trial.key;
                 prop_assert_eq!(
                     (&key.cell, key.warmup, key.index, key.attempt),
                     (&cell.id, warmup, index, attempt)
                 );
-                prop_assert!(attempt < plan.limits.void_trials);
                 if !matches!(trial.outcome, Some(Outcome::Void { .. })) {
                     break;
                 }
             }
         }
+        through += usize::from(!refused.contains(&cell.id));
     }
     prop_assert!(trials.next().is_none(), "trials beyond the plan");
     if visit.state == VisitState::Ended {
-        let settled = visit.trials.iter().filter(|trial| match &trial.outcome {
-            Some(outcome) => outcome.word() != "void",
-            None => false,
-        });
-        prop_assert_eq!(settled.count(), plan.trials_per_visit() as usize);
+        prop_assert!(through > 0);
+        prop_assert_eq!(through, plan.cells.len() - refused.len() - hopeless.len());
     }
+    Ok(())
+}
+
+/// What a complete visit lacks is told, and nothing else.
+fn what_is_unmeasured_is_told(plan: &Plan, run: &Run) -> Result<(), TestCaseError> {
+    let mut lacking: BTreeMap<_, usize> = BTreeMap::new();
+    for visit in run.visits().filter(|visit| visit.state == VisitState::Ended) {
+        prop_assert_eq!(next_trial(plan, run, visit), NextTrial::End);
+        let left = refused(plan, visit).union(&hopeless(plan, run, visit)).copied().collect::<BTreeSet<_>>();
+        for cell in left {
+            *lacking.entry((&visit.key.board, &visit.key.variant, cell)).or_default() += 1;
+        }
+    }
+    let told = unmeasured(plan, run);
+    let told: BTreeMap<_, usize> = told.iter().map(|u| ((&u.board, &u.variant, &u.cell), u.visits)).collect();
+    prop_assert_eq!(told, lacking);
     Ok(())
 }
 
@@ -259,6 +317,53 @@ fn a_trial_that_is_void_too_often_ends_the_visit() {
     assert_eq!(visits, "veeeee");
     let (visits, _) = told(&[&[Fate::Well; 2][..], &[Fate::VoidTrial; 2], &[Fate::Well; 40]].concat(), &[]);
     assert_eq!(visits, "eeeee");
+}
+
+#[test]
+fn a_cell_that_is_refused_is_left_and_the_others_are_measured() {
+    let plan = plan(Shape { variants: 2, cells: 2, visits: 2, ..SHAPE }, 1);
+    // Two builds; in each of the first two visits a boot, a cell that goes well and one that is always void.
+    let visit = [&[Fate::Well; 2][..], &[Fate::VoidTrial; 3]].concat();
+    let fates = [&[Fate::Well; 2][..], &visit, &visit, &[Fate::Well; 40]].concat();
+    let run = Run::from_events(&live(&plan, World::new(fates, BTreeSet::new())));
+    let states: Vec<bool> = run.visits().map(|visit| visit.state == VisitState::Ended).collect();
+    assert_eq!(states, [true; 4]);
+    assert_eq!(run.visits().map(|visit| visit.trials.len()).collect::<Vec<_>>(), [4, 4, 1, 1]);
+    let lacking = unmeasured(&plan, &run);
+    let refused = &plan.cells[1].id;
+    assert!(lacking.iter().all(|one| &one.cell == refused && one.visits == 2), "{lacking:?}");
+    assert_eq!(lacking.iter().map(|one| &*one.variant.0).collect::<Vec<_>>(), ["v0", "v1"]);
+    assert_eq!(
+        lacking[0].reason.to_string(),
+        format!("void-trials: {refused} was void 3 times, last: fio-killed: k")
+    );
+}
+
+#[test]
+fn a_board_whose_every_cell_is_refused_is_given_up() {
+    let fates = [&[Fate::Well; 2][..], &[Fate::VoidTrial; 3], &[Fate::Well], &[Fate::VoidTrial; 3]].concat();
+    let (visits, given_up) = told(&fates, &[]);
+    assert_eq!(visits, "vv");
+    assert!(given_up[0].starts_with("void-trials: w/4k was void 3 times"), "{given_up:?}");
+}
+
+#[test]
+fn nothing_is_measured_that_cannot_be_compared() {
+    let plan = plan(Shape { variants: 3, ..SHAPE }, 1);
+    use Fate::{LabFault, Well};
+    let visited = |fates: [Fate; 3]| {
+        let fates = [&fates[..], &[Well; 100]].concat();
+        let run = Run::from_events(&live(&plan, World::new(fates, BTreeSet::new())));
+        assert!(run.finished);
+        run.visits().map(|visit| visit.key.variant.0.clone()).collect::<BTreeSet<_>>().into_iter().collect()
+    };
+    // The baseline is built first.
+    let none: Vec<String> = visited([LabFault, Well, Well]);
+    assert_eq!(none, [""; 0]);
+    let none: Vec<String> = visited([Well, LabFault, LabFault]);
+    assert_eq!(none, [""; 0]);
+    let both: Vec<String> = visited([Well, LabFault, Well]);
+    assert_eq!(both, ["v0", "v2"]);
 }
 
 #[test]

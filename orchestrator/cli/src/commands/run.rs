@@ -15,6 +15,7 @@ use kab_engine::{Engine, EngineError, Parts};
 use kab_lifeline::Lifeline;
 use kab_link::AgentBinary;
 use kab_model::{BoardName, Boot, Plan, Run, VisitState};
+use kab_plan::unmeasured;
 use kab_store::{RunLog, Store};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -172,7 +173,8 @@ fn exit(run: &Run) -> Exit {
         .boards
         .values()
         .any(|board| board.given_up.iter().any(|(_, reason)| reason.rule != "failed-boots"));
-    match (all_built(run), kept) {
+    let lacking = run.plan.as_ref().is_some_and(|plan| !unmeasured(plan, run).is_empty());
+    match (all_built(run), kept || lacking) {
         (false, _) => Exit::Build,
         (true, true) => Exit::Lab,
         (true, false) => Exit::Done,

@@ -6,7 +6,7 @@ use crate::places::Places;
 use crate::progress::accel_name;
 use clap::{Args, Subcommand};
 use kab_engine::judge_again;
-use kab_model::{BuildState, DERIVATION, FioExit, Plan, Run, TrialState, Visit, VisitState};
+use kab_model::{BuildState, DERIVATION, FioExit, Run, TrialState, Visit, VisitState};
 use kab_plan::{NextTrial, next_trial};
 use kab_store::{RunReader, Store};
 use std::fmt::Write;
@@ -244,7 +244,7 @@ fn verify(reader: &RunReader) -> Result<Exit, Failure> {
     let mut problems = files_as_stored(reader);
     let (mut ended, mut counted, mut older) = (0_usize, 0_usize, 0_usize);
     for visit in run.visits() {
-        problems.extend(whole(run.plan.as_ref(), visit));
+        problems.extend(whole(&run, visit));
         problems.extend(
             visit.console.iter().filter_map(|console| reader.blob(console).err()).map(|e| e.to_string()),
         );
@@ -273,8 +273,8 @@ fn verify(reader: &RunReader) -> Result<Exit, Failure> {
     Ok(if problems.is_empty() { Exit::Done } else { Exit::Found })
 }
 
-/// A complete visit has each trial of the plan, and none twice.
-fn whole(plan: Option<&Plan>, visit: &Visit) -> Vec<String> {
+/// A complete visit has each trial of the plan, apart from cells that were void too often, and none twice.
+fn whole(run: &Run, visit: &Visit) -> Vec<String> {
     let mut problems = Vec::new();
     for (index, trial) in visit.trials.iter().enumerate() {
         if visit.trials[..index].iter().any(|other| other.key == trial.key) {
@@ -282,8 +282,8 @@ fn whole(plan: Option<&Plan>, visit: &Visit) -> Vec<String> {
         }
     }
     let complete = visit.state == VisitState::Ended;
-    if let Some(plan) = plan.filter(|_| complete)
-        && let NextTrial::Run(missing) = next_trial(plan, visit)
+    if let Some(plan) = run.plan.as_ref().filter(|_| complete)
+        && let NextTrial::Run(missing) = next_trial(plan, run, visit)
     {
         problems.push(format!("{missing}: missing from a complete visit"));
     }

@@ -120,7 +120,7 @@ impl Life {
         }
         loop {
             let open = self.run.boards[&visit.board].visits.last().unwrap();
-            match next_trial(plan, open) {
+            match next_trial(plan, &self.run, open) {
                 NextTrial::End => return Ok(Event::VisitEnded { visit, console: None }),
                 NextTrial::Void(reason) => return Ok(void(visit, reason)),
                 NextTrial::Run(trial) => {
@@ -164,8 +164,6 @@ fn ended(trial: TrialKey, outcome: Outcome) -> Event {
         proc_stat: None,
         wall_ms: 1,
         planned_ms: None,
-        kernel_log_gap: None,
-        cut: Vec::new(),
         kernel_log_gap: None,
         cut: Vec::new(),
     };
