@@ -10,6 +10,7 @@ mod kmsg;
 mod log;
 mod ports;
 mod refusal;
+mod remains;
 mod serve;
 mod sysfs;
 mod target;

@@ -4,6 +4,7 @@
 mod support;
 
 use kab_link::{Agent, Arg, ErrorCode, Exit, KernelLog, LinkError, Listed};
+use rustix::process::{Pid, Signal};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use support::{
@@ -123,6 +124,58 @@ async fn an_agent_that_is_killed_meanwhile_is_told() {
     let mut kill = |_| shell.child.start_kill().unwrap();
     let result = agent.run_trial(scratch.long_trial(), &mut kill).await;
     assert!(matches!(result, Err(LinkError::Closed { .. })), "{result:?}");
+}
+
+/// As with fio in uninterruptible sleep, no signal arrives: the supervisor that would send it is stopped.
+#[tokio::test]
+async fn fio_that_cannot_be_ended_is_left_behind_with_its_evidence() {
+    let (shell, mut agent) = connect().await;
+    let scratch = Scratch::new();
+    let mut request =
+        scratch.trial(&["--rw=randwrite", "--size=1m", "--rate_iops=50", "--time_based", "--runtime=600"]);
+    request.deadline_ms = 3000;
+    let (mut stopped, mut last) = (None, Duration::ZERO);
+    let mut progress = |progress: kab_link::Progress| {
+        stopped.get_or_insert_with(|| signal_supervisor(shell.pid, Signal::STOP));
+        last = progress.elapsed;
+    };
+    let result = agent.run_trial(request, &mut progress).await.unwrap();
+    assert_eq!(result.exit, Exit::Deadline);
+    assert!(result.wall_ms >= 60_000 && last >= Duration::from_secs(50), "{} ms, {last:?}", result.wall_ms);
+    let stderr = String::from_utf8_lossy(&result.stderr.bytes);
+    assert!(stderr.contains("kab-agent: fio was left behind"), "{stderr}");
+    assert!(stderr.contains("(fio) in state "), "{stderr}");
+    assert!(!scratch.users().is_empty());
+    agent.identify().await.unwrap();
+    rustix::process::kill_process(stopped.unwrap(), Signal::KILL).unwrap();
+    for pid in scratch.users() {
+        let _ = rustix::process::kill_process(pid, Signal::KILL);
+    }
+}
+
+#[tokio::test]
+async fn a_killed_supervisor_leaves_none_of_fios_workers() {
+    let (shell, mut agent) = connect().await;
+    let scratch = Scratch::new();
+    let mut killed = None;
+    let mut progress = |_| {
+        assert!(scratch.users().len() >= 4, "supervisor, fio and its two workers do not run");
+        killed.get_or_insert_with(|| signal_supervisor(shell.pid, Signal::KILL));
+    };
+    let result = agent.run_trial(scratch.long_trial(), &mut progress).await;
+    assert!(matches!(result, Err(LinkError::Agent { code: ErrorCode::Board, .. })), "{result:?}");
+    assert_eq!(scratch.users(), []);
+    agent.identify().await.unwrap();
+}
+
+/// Sends a signal to the supervisor of fio, a child of the agent.
+fn signal_supervisor(agent: u32, signal: Signal) -> Pid {
+    let children = std::fs::read_to_string(format!("/proc/{agent}/task/{agent}/children")).unwrap();
+    let mut pids = children.split_whitespace();
+    let pid = pids.find(|pid| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap() == "lifeline\n");
+    let pid = Pid::from_raw(pid.unwrap().parse().unwrap()).unwrap();
+    rustix::process::kill_process(pid, signal).unwrap();
+    pid
 }
 
 #[tokio::test]

@@ -12,6 +12,9 @@ const QUOTE: usize = 160;
 /// EPERM, ENOENT, EAGAIN, ENOMEM, EACCES, EBUSY, EINVAL, EMFILE, ENOSPC, EROFS, ENOSYS, EOPNOTSUPP.
 const SETUP_ERRNOS: &[i64] = &[1, 2, 11, 12, 13, 16, 22, 24, 28, 30, 38, 95];
 
+/// How the line on standard error begins in which the agent tells that fio could not be ended.
+const LEFT_BEHIND: &str = "kab-agent: fio was left behind";
+
 /// Facts about one trial.
 pub(crate) struct FioFacts<'a> {
     /// How fio ended.
@@ -32,6 +35,8 @@ pub(crate) struct FioFacts<'a> {
     pub(crate) signal: Option<String>,
     /// Whether a rule on the kernel log speaks.
     pub(crate) kernel_troubled: bool,
+    /// Whether the agent told that fio could not be ended.
+    pub(crate) left_behind: bool,
     /// Whether only the beginning of fio's output was kept.
     pub(crate) output_cut: bool,
     /// What the kernel log lacks.
@@ -54,6 +59,9 @@ impl<'a> FioFacts<'a> {
             signal: lines.signal(),
             report,
             kernel_troubled,
+            left_behind: String::from_utf8_lossy(raw.stderr)
+                .lines()
+                .any(|line| line.starts_with(LEFT_BEHIND)),
             output_cut: is_cut(raw, "output"),
             kernel_log_gap: kernel_log_gap(raw),
         }

@@ -57,8 +57,9 @@ pub(crate) const RULES: &[FioRule] = &[
 ];
 
 fn fio_hang(facts: &FioFacts<'_>) -> Option<String> {
+    let how = if facts.left_behind { "could not be killed either" } else { "was stopped" };
     (*facts.exit == FioExit::Deadline)
-        .then(|| format!("fio had not ended after {} ms and was stopped", facts.wall_ms))
+        .then(|| format!("fio had not ended after {} ms and {how}", facts.wall_ms))
 }
 
 fn io_error(facts: &FioFacts<'_>) -> Option<String> {

@@ -196,6 +196,18 @@ fn a_kernel_log_with_gaps_is_noted_and_the_numbers_stand() {
 }
 
 #[test]
+fn fio_that_could_not_be_killed_failed_whatever_its_output() {
+    let mut stored = Stored::load("main-killed");
+    (stored.record.exit, stored.record.wall_ms) = (FioExit::Deadline, 305_000);
+    stored.stderr =
+        b"kab-agent: fio was left behind: it still was there\nprocess 7 (fio) in state D\n".to_vec();
+    let judged = stored.judge("");
+    assert_eq!((judged.outcome.word(), rules(&judged)), ("failed", vec!["fio-hang"]));
+    let told = "fio had not ended after 305000 ms and could not be killed either";
+    assert_eq!(judged.outcome.reasons()[0].detail, told);
+}
+
+#[test]
 fn a_gap_in_the_kernel_log_is_no_trouble_by_itself() {
     let mut stored = Stored::load("no-target");
     (stored.record.exit, stored.stderr, stored.stdout) = (FioExit::Code(0), vec![], vec![]);

@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Longest silence during a trial. The agent speaks once a second, but is quiet while it ends fio (seconds), and a guest
-/// in emulation whose CPUs are all busy with I/O may starve it for some time.
+/// Longest silence during a trial. The agent speaks once a second, also while it ends fio, but a guest in emulation whose
+/// CPUs are all busy with I/O may starve it for some time.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// Time beyond the deadline: five seconds of grace for fio, then a kernel that aborts and resets a device that does
-/// not answer (30 s a command, twice), before the process can go.
-const OVERTIME: Duration = Duration::from_secs(90);
+/// Time beyond the deadline: five seconds of grace for fio, then a minute in which the agent waits for a kernel that
+/// aborts and resets a device that does not answer, before it leaves fio behind; doubled for emulation.
+const OVERTIME: Duration = Duration::from_secs(130);
 
 /// Longest silence between two pieces of evidence, which are in the board's memory.
 const EVIDENCE: Duration = Duration::from_secs(60);

@@ -29,7 +29,7 @@ mod trial;
 pub use frame::{Decoder, Frame, FrameError, MAX_CHUNK, MAX_CONTROL};
 pub use message::{ErrorCode, Identity, ToAgent, ToHost};
 pub use target::{Listed, Target};
-pub use trial::{Arg, Exit, KernelLog, MAX_STREAM, Stream, StreamInfo, TrialDone, TrialRequest};
+pub use trial::{Arg, Exit, KernelLog, LEFT_BEHIND, MAX_STREAM, Stream, StreamInfo, TrialDone, TrialRequest};
 
 /// Version of the conversation; both sides must have the same.
 pub const PROTOCOL: u32 = 1;

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 /// Most bytes of one stream that the agent sends; the rest is left out and [`StreamInfo::total`] tells so.
 pub const MAX_STREAM: u64 = 8 << 20;
 
+/// How the line on [`Stream::Stderr`] begins in which the agent tells that fio could not be ended.
+pub const LEFT_BEHIND: &str = "kab-agent: fio was left behind";
+
 /// A trial to run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrialRequest {

@@ -25,6 +25,7 @@ pub struct Child {
     supervisor: std::process::Child,
     lines: BufReader<UnixStream>,
     ended: Option<Ended>,
+    left: bool,
 }
 
 impl Lifeline {
@@ -40,7 +41,7 @@ impl Lifeline {
             _ => return Err(StartError::Lost { program: self.program().to_owned() }),
         };
         let (stdout, stderr) = (supervisor.stdout.take(), supervisor.stderr.take());
-        Ok(Child { stdout, stderr, pid, supervisor, lines, ended: None })
+        Ok(Child { stdout, stderr, pid, supervisor, lines, ended: None, left: false })
     }
 
     /// The supervisor's own command line, ready to start with `socket` as its standard input.
@@ -110,9 +111,20 @@ impl Child {
 
     /// Ends the command: SIGTERM to it and its descendants, SIGKILL after the grace; waits until they are gone.
     pub fn terminate(mut self) -> Result<Ended, Lost> {
+        self.begin_termination();
+        self.wait()
+    }
+
+    /// As [`Child::terminate`], without waiting: [`Child::wait_timeout`] does.
+    pub fn begin_termination(&mut self) {
         // Fails only if the supervisor is gone already, which the wait reports.
         let _ = self.lines.get_ref().shutdown(Shutdown::Write);
-        self.wait()
+    }
+
+    /// Gives up a command that no signal ends, such as one in uninterruptible sleep. The supervisor stays with it and
+    /// kills what is left as soon as that can be killed.
+    pub fn leave(mut self) {
+        self.left = true;
     }
 
     /// Kills the command and its descendants at once and waits until they are gone.
@@ -151,7 +163,7 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        if self.ended.is_none() {
+        if self.ended.is_none() && !self.left {
             let _ = self.lines.get_mut().write_all(&[KILL]);
             let _ = self.wait();
         }

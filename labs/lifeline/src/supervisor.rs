@@ -21,6 +21,11 @@ const BECOME: &str = "become";
 /// Interval at which SIGKILL is repeated for processes that were born during the last pass.
 const KILL_AGAIN: Duration = Duration::from_millis(20);
 
+/// The same after [`STUCK`]: what is left then is no fork bomb but sleeps in the kernel, and looking for it must not
+/// keep a CPU busy.
+const KILL_STUCK: Duration = Duration::from_secs(1);
+const STUCK: Duration = Duration::from_secs(5);
+
 /// Exit code of a supervisor that could not start its command, as a shell's.
 const NOT_STARTED: i32 = 127;
 
@@ -147,9 +152,10 @@ fn end_all(asked: &mpsc::Receiver<Wish>, grace: Duration) {
             }
         }
     }
+    let began = std::time::Instant::now();
     loop {
         signal_descendants(Signal::KILL);
-        std::thread::sleep(KILL_AGAIN);
+        std::thread::sleep(if began.elapsed() < STUCK { KILL_AGAIN } else { KILL_STUCK });
     }
 }
 
