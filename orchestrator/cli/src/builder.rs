@@ -2,8 +2,8 @@
 
 use crate::places::Places;
 use async_trait::async_trait;
-use kab_engine::{BuildFailure, Builder};
-use kab_kernels::{Kernels, Progress, Settings};
+use kab_engine::{BuildFailure, BuildFault, Builder};
+use kab_kernels::{BuildError, BuildIdError, ConfigError, Kernels, MakeError, Progress, Settings};
 use kab_lifeline::Lifeline;
 use kab_model::{Arch, Artifact, PlannedVariant};
 use std::error::Error;
@@ -38,7 +38,26 @@ impl Builder for KernelBuilder {
     ) -> Result<Artifact, BuildFailure> {
         let report = |step: Progress| progress(kernel_line(&step));
         let built = self.kernels.build(variant, arch, &report, &self.cancel).await;
-        built.map_err(|error| BuildFailure { message: chain(&error) })
+        built.map_err(|error| BuildFailure { fault: fault(&error), message: chain(&error) })
+    }
+}
+
+/// Whether the variant itself cannot be built, or this host cannot build now.
+fn fault(error: &BuildError) -> BuildFault {
+    match error {
+        BuildError::Make(error) | BuildError::Config(ConfigError::Make(error)) => match error {
+            MakeError::Failed(_) => BuildFault::Variant,
+            MakeError::Process { .. } | MakeError::Log { .. } => BuildFault::Host,
+        },
+        BuildError::Config(ConfigError::File { .. }) | BuildError::BuildId(BuildIdError::Read { .. }) => {
+            BuildFault::Host
+        }
+        BuildError::Config(_) | BuildError::BuildId(_) => BuildFault::Variant,
+        BuildError::Tools(_)
+        | BuildError::Lock(_)
+        | BuildError::Cache(_)
+        | BuildError::Mirror(_)
+        | BuildError::SourceGone { .. } => BuildFault::Host,
     }
 }
 

@@ -102,7 +102,7 @@ impl RunObserver {
 
     fn happened(&self, event: &Event, run: &Run) {
         match event {
-            Event::Built { variant, artifact } => {
+            Event::Built { variant, artifact, .. } => {
                 let how = if artifact.cached {
                     "from the cache".to_owned()
                 } else {

@@ -19,6 +19,17 @@ pub trait Builder: Send + Sync {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct BuildFailure {
+    /// Whose fault it is.
+    pub fault: BuildFault,
     /// One line or a few.
     pub message: String,
+}
+
+/// Who keeps a kernel from being built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BuildFault {
+    /// The variant: its source or configuration. A result, which another attempt would not change.
+    Variant,
+    /// The host: a missing tool, a full disk, a lost mirror, an interruption. Says nothing of the variant.
+    Host,
 }

@@ -1,16 +1,16 @@
 //! The loop: ask the planner what comes next, do it, append what happened.
 
 use crate::visit::{self, Stay};
-use crate::{Builder, Observer, Progress};
+use crate::{BuildFailure, BuildFault, Builder, Observer, Progress};
 use kab_board::{Board, BootError, HostLease, LeaseError};
 use kab_link::AgentBinary;
 use kab_model::{
-    Accel, BlobId, BoardName, Event, Plan, PlannedBoard, PlannedVariant, Reason, Run, VariantName, VisitKey,
-    VisitState,
+    Accel, Artifact, BlobId, BoardName, Event, Plan, PlannedBoard, PlannedVariant, Reason, Run, VariantName,
+    VisitKey, VisitState,
 };
 use kab_plan::{INTERRUPTED, Next, next};
 use kab_store::{LogError, RunLog};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use tokio_util::sync::CancellationToken;
 
@@ -37,6 +37,8 @@ pub struct Engine {
     pub(crate) parts: Parts,
     pub(crate) plan: Plan,
     pub(crate) cancel: CancellationToken,
+    /// Variants whose image was found by this process.
+    found: BTreeSet<VariantName>,
 }
 
 /// Why the engine itself cannot go on. What a variant or a board does is never an error.
@@ -54,6 +56,28 @@ pub enum EngineError {
     /// A board of the plan has no driver.
     #[error("no driver for board {0}")]
     NoDriver(BoardName),
+    /// This host cannot build.
+    #[error("cannot build variant {:?} on this host: {message}", variant.0)]
+    Build {
+        /// The variant.
+        variant: VariantName,
+        /// Why, for people.
+        message: String,
+    },
+    /// The image was removed since it was built, and the same source gave another kernel.
+    #[error(
+        "the image of variant {:?} was removed from the cache, and building it again gave another kernel: build-id \
+         {found} instead of {expected}; begin a new run",
+        variant.0
+    )]
+    OtherKernel {
+        /// The variant.
+        variant: VariantName,
+        /// What was measured so far.
+        expected: String,
+        /// What was built now.
+        found: String,
+    },
     /// A work file cannot be used.
     #[error("cannot use {}", path.display())]
     Work {
@@ -75,7 +99,7 @@ impl Engine {
         if let Some(board) = plan.boards.iter().find(|board| !driven(board)) {
             return Err(EngineError::NoDriver(board.spec.name.clone()));
         }
-        Ok(Self { parts, plan, cancel })
+        Ok(Self { parts, plan, cancel, found: BTreeSet::new() })
     }
 
     /// Goes on until the plan is finished as far as it can be. Returns the folded log.
@@ -115,7 +139,19 @@ impl Engine {
         self.plan.variant(name).cloned().expect("the planner names only variants of its plan")
     }
 
-    async fn build(&mut self, name: &VariantName) -> Result<(), EngineError> {
+    async fn build(&mut self, variant: &VariantName) -> Result<(), EngineError> {
+        match self.make(variant).await? {
+            Ok(artifact) => self.built(variant, artifact),
+            Err(BuildFailure { fault: BuildFault::Variant, message }) => {
+                let (variant, arch) = (variant.clone(), self.plan.boards[0].arch());
+                self.append(Event::BuildFailed { variant, arch, error: message })
+            }
+            Err(failure) => Err(cannot_build(variant, failure)),
+        }
+    }
+
+    /// Asks the builder, alone on the host.
+    async fn make(&self, name: &VariantName) -> Result<Result<Artifact, BuildFailure>, EngineError> {
         let variant = self.planned(name);
         let arch = self.plan.boards[0].arch();
         let _lease = self.lease(&format!("building {}", name.0)).await?;
@@ -130,19 +166,43 @@ impl Engine {
         if built.is_err() && self.cancel.is_cancelled() {
             return Err(EngineError::Cancelled);
         }
-        let variant = name.clone();
-        self.append(match built {
-            Ok(artifact) => Event::Built { variant, artifact },
-            Err(failure) => Event::BuildFailed { variant, arch, error: failure.message },
-        })
+        Ok(built)
+    }
+
+    /// Records an artifact. Its configuration travels with the run, whatever becomes of the cache.
+    fn built(&mut self, variant: &VariantName, artifact: Artifact) -> Result<(), EngineError> {
+        let path = &artifact.config;
+        let bytes = std::fs::read(path).map_err(|source| EngineError::Work { path: path.clone(), source })?;
+        let config = Some(self.parts.log.put(&bytes)?);
+        self.append(Event::Built { variant: variant.clone(), artifact, config })
+    }
+
+    /// Builds an image again that was removed from the cache since it was logged. Looked at once for each variant.
+    async fn require_image(&mut self, name: &VariantName) -> Result<(), EngineError> {
+        if self.found.contains(name) {
+            return Ok(());
+        }
+        let logged =
+            self.parts.log.run().artifact(name).cloned().expect("the planner visits only what is built");
+        if !logged.image.exists() {
+            // It could be built before, so that this is not the variant's fault, whatever the builder says.
+            let artifact = self.make(name).await?.map_err(|failure| cannot_build(name, failure))?;
+            if artifact.build_id != logged.build_id {
+                let (expected, found) = (logged.build_id, artifact.build_id);
+                return Err(EngineError::OtherKernel { variant: name.clone(), expected, found });
+            }
+            self.built(name, artifact)?;
+        }
+        self.found.insert(name.clone());
+        Ok(())
     }
 
     fn close_interrupted(&mut self, visit: VisitKey) -> Result<(), EngineError> {
-        let detail = "kab ended during this visit".to_owned();
-        self.close(visit, Stay::Void(Reason { rule: INTERRUPTED.to_owned(), detail }))
+        self.close(visit, Stay::Interrupted)
     }
 
     async fn visit(&mut self, key: VisitKey) -> Result<(), EngineError> {
+        self.require_image(&key.variant).await?;
         let _lease = self.lease(&format!("measuring on {}", key.board)).await?;
         let unbootable = match self.prepare(&key).await? {
             Ok(()) => None,
@@ -156,16 +216,10 @@ impl Engine {
         if let Some(stay) = unbootable {
             return self.close(key, stay);
         }
-        let cancel = self.cancel.clone();
-        let stay = tokio::select! {
-            biased;
-            () = cancel.cancelled() => {
-                self.close_interrupted(key)?;
-                return Err(EngineError::Cancelled);
-            }
-            stay = visit::stay(self, &key) => stay?,
-        };
-        self.close(key, stay)
+        let stay = visit::stay(self, &key).await?;
+        let interrupted = matches!(stay, Stay::Interrupted);
+        self.close(key, stay)?;
+        if interrupted { Err(EngineError::Cancelled) } else { Ok(()) }
     }
 
     /// Ends a visit in the log, with its console.
@@ -176,6 +230,11 @@ impl Engine {
             Stay::Complete => Event::VisitEnded { visit, console },
             Stay::Failed(class, reason) => Event::VisitFailed { visit, class, reason, console },
             Stay::Void(reason) => Event::VisitVoided { visit, reason, console },
+            Stay::Interrupted => {
+                let detail = "kab ended during this visit".to_owned();
+                let reason = Reason { rule: INTERRUPTED.to_owned(), detail };
+                Event::VisitVoided { visit, reason, console }
+            }
         })?;
         forget(&path)
     }
@@ -242,6 +301,10 @@ impl Engine {
             lease = HostLease::acquire(&self.parts.host_lease, &purpose, waiting) => Ok(lease?),
         }
     }
+}
+
+fn cannot_build(variant: &VariantName, failure: BuildFailure) -> EngineError {
+    EngineError::Build { variant: variant.clone(), message: failure.message }
 }
 
 /// Most of a console that is kept, bytes: a kernel that prints without end must not fill the disk.

@@ -12,7 +12,7 @@ mod session;
 mod trial;
 mod visit;
 
-pub use builder::{BuildFailure, Builder};
+pub use builder::{BuildFailure, BuildFault, Builder};
 pub use engine::{Engine, EngineError, Parts};
 pub use evidence::{BlobSource, judge_again};
 pub use observe::{Observer, Progress};

@@ -16,32 +16,36 @@ const BEYOND: Duration = Duration::from_secs(120);
 /// Time for a job that ends with its size and names no run time.
 const UNTIMED: Duration = Duration::from_secs(3600);
 
+/// The agent did not do what was asked for, or is lost.
+pub(crate) struct Lost {
+    /// What it was to work on.
+    pub(crate) target: TargetName,
+    pub(crate) error: LinkError,
+}
+
 /// Looks for every target of the plan's cells on the board: is it there, free, and what the lab lists?
-pub(crate) async fn find_targets(
-    engine: &Engine,
-    key: &VisitKey,
-    session: &mut Session,
-) -> Result<(), LinkError> {
+pub(crate) async fn find_targets(engine: &Engine, key: &VisitKey, session: &mut Session) -> Result<(), Lost> {
     let mut seen: Vec<&TargetName> = Vec::new();
-    for cell in &engine.plan.cells {
-        if !seen.contains(&&cell.target) {
-            seen.push(&cell.target);
-            session.find_target(&listed(engine, key, &cell.target)?).await?;
+    for Cell { target, .. } in &engine.plan.cells {
+        if !seen.contains(&target) {
+            seen.push(target);
+            let lost = |error| Lost { target: target.clone(), error };
+            session.find_target(&listed(engine, key, target).map_err(lost)?).await.map_err(lost)?;
         }
     }
     Ok(())
 }
 
-/// Runs one trial and stores what it left. A link that broke is returned: the trial stays without an end.
+/// Runs one trial and stores what it left. What was lost is returned: the trial stays without an end.
 pub(crate) async fn run(
     engine: &mut Engine,
     session: &mut Session,
     key: TrialKey,
-) -> Result<Option<LinkError>, EngineError> {
+) -> Result<Option<Lost>, EngineError> {
     let cell = engine.plan.cell(&key.cell).cloned().expect("the planner names only cells of its plan");
     let request = match request(engine, &key.visit, &cell) {
         Ok(request) => request,
-        Err(error) => return Ok(Some(error)),
+        Err(error) => return Ok(Some(Lost { target: cell.target, error })),
     };
     tokio::time::sleep(Duration::from_millis(engine.plan.cooldown_ms)).await;
     engine.append(Event::TrialStarted { trial: key.clone() })?;
@@ -52,7 +56,7 @@ pub(crate) async fn run(
     };
     match session.run_trial(request, &mut progress).await {
         Ok(result) => keep(engine, key, &cell, result).map(|()| None),
-        Err(error) => Ok(Some(error)),
+        Err(error) => Ok(Some(Lost { target: cell.target, error })),
     }
 }
 

@@ -6,6 +6,8 @@ mod support;
 use kab_engine::{EngineError, judge_again};
 use kab_model::{Event, Plan, VisitState};
 use kab_store::RunLog;
+use kab_wire::ErrorCode;
+use kab_wire::ErrorCode;
 use proptest::prelude::*;
 use support::board::Fate;
 use support::peer::TrialFate;
@@ -20,7 +22,7 @@ fn short() -> Plan {
 /// All kinds of trouble; then all goes well.
 fn fates() -> Vec<Fate> {
     vec![
-        Fate::Trials(vec![TrialFate::Killed, TrialFate::LinkLost]),
+        Fate::Trials(vec![TrialFate::Killed, TrialFate::AgentLost]),
         Fate::NoBoot,
         Fate::Trials(vec![TrialFate::Panic]),
         Fate::LabFault,
@@ -36,8 +38,8 @@ async fn an_interruption_at_any_event_closes_the_visit_and_the_run_goes_on() {
         let mut bench = Bench::new(short(), fates());
         bench.watcher.interrupt_after(after);
         let ended = bench.engine().await;
-        if after >= events - 1 {
-            // There was nothing left to do but to say so.
+        if after >= events - 2 {
+            // There was nothing left to do but to shut down and say so.
             assert!(ended.unwrap().finished);
             continue;
         }
@@ -61,7 +63,8 @@ async fn a_running_trial_is_dropped_with_its_board() {
     bench.watcher.interrupt_after(7);
     let before = tokio::time::Instant::now();
     assert!(matches!(bench.engine().await, Err(EngineError::Cancelled)));
-    assert!(before.elapsed().as_secs() < 10, "it waited for the silent agent");
+    assert!(before.elapsed().as_secs() < 20, "it waited for the silent agent");
+    assert_eq!(bench.world.shut_down(), 1, "the machine was switched off in order");
     assert_eq!(bench.visits(), ["one void: interrupted: kab ended during this visit"]);
     let run = bench.reader().run().unwrap();
     assert!(run.visits().next().unwrap().console.is_some(), "its console is kept");
@@ -73,6 +76,51 @@ async fn a_builder_that_was_cancelled_has_not_failed() {
     bench.world.interrupted_while_building(bench.cancel.clone());
     assert!(matches!(bench.engine().await, Err(EngineError::Cancelled)));
     assert!(bench.reader().run().unwrap().builds.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_cannot_build_leaves_the_run_unfinished() {
+    let mut bench = Bench::new(plan(1), []);
+    bench.world.host_cannot_build(true);
+    let error = bench.engine().await.unwrap_err();
+    assert_eq!(error.to_string(), "cannot build variant \"one\" on this host: there is no gcc");
+    let run = bench.reader().run().unwrap();
+    assert!(run.builds.is_empty() && !run.finished);
+    bench.world.host_cannot_build(false);
+    bench.again();
+    every_place_is_settled(&plan(1), &bench.engine().await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_image_that_was_removed_is_built_again() {
+    for drift in [false, true] {
+        let mut bench = Bench::new(plan(1), []);
+        // Opened, two builds.
+        bench.watcher.interrupt_after(3);
+        assert!(matches!(bench.engine().await, Err(EngineError::Cancelled)));
+        std::fs::remove_dir_all(bench.world.cache()).unwrap();
+        bench.again();
+        if drift {
+            bench.world.builds_drift();
+            let error = bench.engine().await.unwrap_err();
+            assert!(
+                matches!(&error, EngineError::OtherKernel { expected, found, .. }
+                    if expected == "id-one" && found == "id-one-other"),
+                "{error:?}"
+            );
+            assert!(!bench.reader().run().unwrap().finished);
+            continue;
+        }
+        every_place_is_settled(&plan(1), &bench.engine().await.unwrap());
+        let events = kinds(&bench.watcher.events());
+        assert_eq!(events[..2], ["opened", "built one"]);
+        assert_eq!(events.iter().filter(|event| event.starts_with("built")).count(), 2);
+        let stored = bench.watcher.events().into_iter().find_map(|event| match event {
+            Event::Built { config, .. } => config,
+            _ => None,
+        });
+        assert_eq!(bench.reader().blob(&stored.unwrap()).unwrap(), b"CONFIG_A=y\n");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -131,7 +179,9 @@ fn fate() -> impl Strategy<Value = Fate> {
         TrialFate::Hang,
         TrialFate::Killed,
         TrialFate::Panic,
+        TrialFate::AgentLost,
         TrialFate::LinkLost,
+        TrialFate::MachineKilled,
         TrialFate::CutEvidence,
         TrialFate::Silence,
     ]);
@@ -139,7 +189,7 @@ fn fate() -> impl Strategy<Value = Fate> {
         6 => prop::collection::vec(trial, 0..5).prop_map(Fate::Trials),
         1 => prop::sample::select(vec![
             Fate::NoBoot, Fate::LabFault, Fate::NoShell, Fate::OtherKernel, Fate::NoStamp, Fate::NoFio,
-            Fate::TargetMissing,
+            Fate::NoTarget(ErrorCode::TargetMissing), Fate::NoTarget(ErrorCode::TargetBusy),
         ]),
     ]
 }

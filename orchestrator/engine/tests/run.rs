@@ -130,7 +130,7 @@ async fn a_panic_under_load_is_a_result() {
     let run = bench.engine().await.unwrap();
     let visits = bench.visits();
     assert!(visits[0].starts_with("one Crash: crash: the agent's channel closed"), "{visits:?}");
-    assert!(visits[0].ends_with("last console lines:\nKernel panic - not syncing: a patch"), "{visits:?}");
+    assert!(visits[0].ends_with("; Kernel panic; last console lines:\na patch"), "{visits:?}");
     assert_eq!(visits[1..], ["two ended"]);
     let last = run.visits().next().unwrap().trials.last().unwrap();
     assert_eq!((&last.outcome, &last.record), (&None, &None), "the trial has no end");
@@ -140,8 +140,31 @@ async fn a_panic_under_load_is_a_result() {
 async fn a_kernel_that_stops_answering_is_a_result() {
     let mut bench = Bench::new(plan(1), [trials([TrialFate::Silence])]);
     bench.engine().await.unwrap();
-    let expected = "one Crash: hang: no sign of life during the trial within 60 s";
+    let expected =
+        "one Crash: hang: no sign of life during the trial within 60 s; last console lines:\nthe last line";
     assert_eq!(bench.visits(), [expected, "two ended"]);
+    for fate in [TrialFate::LinkLost, TrialFate::CutOff] {
+        let mut bench = Bench::new(plan(1), [trials([TrialFate::Well, fate])]);
+        bench.engine().await.unwrap();
+        let expected = "one Crash: hang: the agent's channel closed; last console lines:\nthe last line";
+        assert_eq!(bench.visits(), [expected, "two ended"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_disk_that_the_kernel_does_not_bring_up_is_a_result() {
+    for (code, how) in [
+        (ErrorCode::TargetMissing, "did not appear: refused: TargetMissing"),
+        (ErrorCode::TargetMismatch, "appeared as something else: refused: TargetMismatch"),
+    ] {
+        let mut bench = Bench::new(plan(1), [Fate::NoTarget(code)]);
+        bench.engine().await.unwrap();
+        assert_eq!(bench.visits(), [format!("one Boot: target: disk \"disk\" {how}"), "two ended".into()]);
+        // That it was there before makes it no boot that failed.
+        let mut bench = Bench::new(plan(1), [trials([TrialFate::Well, TrialFate::Refused(code)])]);
+        bench.engine().await.unwrap();
+        assert_eq!(bench.visits(), [format!("one Crash: target: disk \"disk\" {how}"), "two ended".into()]);
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -156,8 +179,9 @@ async fn what_the_lab_does_is_void_and_replaced() {
         ),
         (Fate::NoStamp, "wrong-kernel: the command line has no stamp; kab=stamp-one was meant".to_owned()),
         (Fate::NoFio, "fio-missing: there is no fio on board b: install it there".to_owned()),
-        (Fate::TargetMissing, "target: refused: TargetMissing".to_owned()),
-        (trials([TrialFate::LinkLost]), format!("agent-lost: {closed}")),
+        (Fate::NoTarget(ErrorCode::TargetAmbiguous), "target: refused: TargetAmbiguous".to_owned()),
+        (trials([TrialFate::AgentLost]), format!("agent-lost: {closed}")),
+        (trials([TrialFate::MachineKilled]), format!("machine: {closed}; somebody killed the emulator")),
         (trials([TrialFate::Well, TrialFate::CutEvidence]), format!("agent-lost: {closed}")),
         (trials([TrialFate::Refused(ErrorCode::TargetBusy)]), "target: refused: TargetBusy".to_owned()),
         (trials([TrialFate::Refused(ErrorCode::Board)]), "agent: refused: Board".to_owned()),

@@ -51,6 +51,9 @@ pub enum Event {
         variant: VariantName,
         /// What was built or found.
         artifact: Artifact,
+        /// The final `.config`; absent in logs of older kabs.
+        #[serde(default)]
+        config: Option<BlobId>,
     },
     /// A variant's kernel cannot be built; its visits are left out.
     BuildFailed {

@@ -125,7 +125,7 @@ impl Run {
             Event::Accelerated { board, accel, emulator, reason } => {
                 self.board(board).accel = Some((*accel, emulator.clone(), reason.clone()));
             }
-            Event::Built { variant, artifact } => {
+            Event::Built { variant, artifact, .. } => {
                 self.builds.insert(variant.clone(), BuildState::Built(Box::new(artifact.clone())));
             }
             Event::BuildFailed { variant, error, .. } => {

@@ -1,13 +1,15 @@
 //! Boards whose boots have scripted fates, and one whose shell is this machine's.
 
 use super::builder::ScriptedBuilder;
-use super::peer::{Peer, TrialFate};
+use super::peer::{Condition, Peer, TrialFate};
 use async_trait::async_trait;
 use kab_board::{
-    Board, BootError, BootRequest, Booted, ExecChannel, Prepared, TargetIdentity, TransportError,
+    Board, BootError, BootRequest, Booted, ExecChannel, MachineState, Prepared, TargetIdentity,
+    TransportError,
 };
 use kab_engine::Builder;
 use kab_model::{Accel, BoardName, TargetName, VariantName};
+use kab_wire::ErrorCode;
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::{self, File, TryLockError};
 use std::io::Cursor;
@@ -34,7 +36,8 @@ pub enum Fate {
     /// It says that it is the boot that was there before.
     OldBoot,
     NoFio,
-    TargetMissing,
+    /// The agent refuses the target.
+    NoTarget(ErrorCode),
     /// Trials of this visit, in their order; all later ones go well.
     Trials(Vec<TrialFate>),
 }
@@ -45,6 +48,10 @@ pub struct World {
     prepared: Mutex<VecDeque<BootError>>,
     unbuildable: Mutex<BTreeSet<VariantName>>,
     boots: Mutex<Vec<BootRequest>>,
+    /// The host cannot build.
+    out_of_order: Mutex<bool>,
+    /// What builds append to their build-ids.
+    drift: Mutex<&'static str>,
     /// The user interrupts as soon as something is built.
     impatient: Mutex<Option<CancellationToken>>,
     /// Boots before this world began.
@@ -62,6 +69,8 @@ impl World {
             fates: Mutex::new(fates.into_iter().collect()),
             prepared: Mutex::default(),
             unbuildable: Mutex::default(),
+            out_of_order: Mutex::default(),
+            drift: Mutex::default(),
             impatient: Mutex::default(),
             boots: Mutex::default(),
             earlier: Mutex::default(),
@@ -98,6 +107,28 @@ impl World {
 
     pub fn unbuildable(&self, variant: &VariantName) -> bool {
         self.unbuildable.lock().unwrap().contains(variant)
+    }
+
+    /// Where images and configurations lie.
+    pub fn cache(&self) -> PathBuf {
+        self.lease.with_file_name("cache")
+    }
+
+    pub fn host_cannot_build(&self, cannot: bool) {
+        *self.out_of_order.lock().unwrap() = cannot;
+    }
+
+    pub fn out_of_order(&self) -> bool {
+        *self.out_of_order.lock().unwrap()
+    }
+
+    /// From now on the same source gives another kernel.
+    pub fn builds_drift(&self) {
+        *self.drift.lock().unwrap() = "-other";
+    }
+
+    pub fn drift(&self) -> &'static str {
+        *self.drift.lock().unwrap()
     }
 
     pub fn boots(&self) -> Vec<BootRequest> {
@@ -162,9 +193,9 @@ impl Board for ScriptedBoard {
             _ => {}
         }
         *self.0.up.lock().unwrap() += 1;
-        let died = Arc::default();
-        let peer = Peer::new(&fate, request, number, Arc::clone(&died));
-        Ok(Box::new(Machine { world: Arc::clone(&self.0), peer, died, fate }))
+        let condition = Arc::default();
+        let peer = Peer::new(&fate, request, number, Arc::clone(&condition));
+        Ok(Box::new(Machine { world: Arc::clone(&self.0), peer, condition, fate }))
     }
 
     fn target(&self, name: &TargetName) -> Option<TargetIdentity> {
@@ -175,14 +206,20 @@ impl Board for ScriptedBoard {
 struct Machine {
     world: Arc<World>,
     peer: Peer,
-    died: Arc<Mutex<Option<String>>>,
+    condition: Arc<Mutex<Condition>>,
     fate: Fate,
 }
 
 #[async_trait]
 impl Booted for Machine {
     async fn open(&mut self, command: &'static str) -> Result<ExecChannel, TransportError> {
-        assert_eq!(command, kab_link::BOOTSTRAP);
+        let condition = *self.condition.lock().unwrap();
+        match (command, condition) {
+            ("true", Condition::Well) => return shell(command),
+            ("true", Condition::Hung) => std::future::pending().await,
+            ("true", _) => return Err(TransportError { cause: "no connection".into() }),
+            _ => assert_eq!(command, kab_link::BOOTSTRAP),
+        }
         match self.fate {
             Fate::NoShell => Err(TransportError { cause: "no channel".into() }),
             Fate::NoAgent => Ok(ExecChannel {
@@ -194,8 +231,14 @@ impl Booted for Machine {
         }
     }
 
-    fn died(&mut self) -> Option<String> {
-        self.died.lock().unwrap().clone()
+    fn state(&mut self) -> MachineState {
+        match *self.condition.lock().unwrap() {
+            Condition::Well | Condition::Hung | Condition::CutOff => {
+                MachineState::Running { console: "the last line".into() }
+            }
+            Condition::Panicked => MachineState::Died("Kernel panic; last console lines:\na patch".into()),
+            Condition::Killed => MachineState::Gone("somebody killed the emulator".into()),
+        }
     }
 
     fn boot_time(&self) -> Duration {
@@ -237,8 +280,8 @@ impl Booted for ThisMachine {
         shell(command)
     }
 
-    fn died(&mut self) -> Option<String> {
-        None
+    fn state(&mut self) -> MachineState {
+        MachineState::Running { console: String::new() }
     }
 
     fn boot_time(&self) -> Duration {

@@ -2,7 +2,7 @@
 
 use super::board::World;
 use async_trait::async_trait;
-use kab_engine::{BuildFailure, Builder};
+use kab_engine::{BuildFailure, BuildFault, Builder};
 use kab_model::{Arch, Artifact, PlannedVariant};
 use std::sync::Arc;
 
@@ -21,20 +21,30 @@ impl Builder for ScriptedBuilder {
         progress(format!("building {}", variant.name));
         if let Some(user) = self.0.impatient() {
             user.cancel();
-            return Err(BuildFailure { message: "interrupted".to_owned() });
+            return Err(BuildFailure { fault: BuildFault::Host, message: "interrupted".to_owned() });
         }
         if self.0.unbuildable(&variant.name) {
-            return Err(BuildFailure { message: "a.c:1: error: no".to_owned() });
+            let message = "a.c:1: error: no".to_owned();
+            return Err(BuildFailure { fault: BuildFault::Variant, message });
         }
+        if self.0.out_of_order() {
+            let message = "there is no gcc".to_owned();
+            return Err(BuildFailure { fault: BuildFault::Host, message });
+        }
+        let cache = self.0.cache();
+        std::fs::create_dir_all(&cache).unwrap();
+        let (image, config) = (cache.join(&variant.name.0), cache.join("config"));
+        std::fs::write(&image, "an image").unwrap();
+        std::fs::write(&config, "CONFIG_A=y\n").unwrap();
         Ok(Artifact {
             key: format!("key-{}", variant.name),
             arch,
-            image: format!("/images/{}", variant.name).into(),
+            image,
             image_digest: "d".into(),
-            build_id: format!("id-{}", variant.name),
+            build_id: format!("id-{}{}", variant.name, self.0.drift()),
             tree: variant.tree.clone(),
             config_digest: "c".into(),
-            config: "/config".into(),
+            config,
             compiler: "gcc".into(),
             release: "6.15.0".into(),
             log: "/log".into(),

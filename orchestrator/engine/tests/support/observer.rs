@@ -89,6 +89,7 @@ fn blobs(event: &Event) -> Vec<&BlobId> {
         Event::TrialEnded { record, .. } => {
             vec![&record.output, &record.stdout, &record.stderr, &record.kernel_log]
         }
+        Event::Built { config, .. } => config.iter().collect(),
         Event::VisitEnded { console, .. }
         | Event::VisitFailed { console, .. }
         | Event::VisitVoided { console, .. } => console.iter().collect(),

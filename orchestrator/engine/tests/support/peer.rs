@@ -22,14 +22,31 @@ pub enum TrialFate {
     Killed,
     /// The kernel panics: the link breaks and the console tells.
     Panic,
-    /// The link breaks and nobody knows why.
+    /// The agent ends and the machine is well.
+    AgentLost,
+    /// The link breaks and nobody answers any more.
     LinkLost,
+    /// The connection breaks, and no new one can be had.
+    CutOff,
+    /// Something on the host ends the machine.
+    MachineKilled,
     /// The link breaks amid the evidence.
     CutEvidence,
     /// The agent falls silent.
     Silence,
     /// The agent refuses.
     Refused(ErrorCode),
+}
+
+/// How the machine is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Condition {
+    #[default]
+    Well,
+    Hung,
+    CutOff,
+    Panicked,
+    Killed,
 }
 
 /// What a real fio wrote for [`ARGV`].
@@ -51,16 +68,16 @@ const NOTE: &[u8] = b"4,7,1,-;INFO: task fio:411 blocked for more than 120 secon
 #[derive(Clone)]
 pub struct Peer {
     identity: Identity,
-    target: bool,
+    no_target: Option<ErrorCode>,
     trials: VecDeque<TrialFate>,
-    died: Arc<Mutex<Option<String>>>,
+    condition: Arc<Mutex<Condition>>,
 }
 
 /// The link is to be broken.
 struct Broken;
 
 impl Peer {
-    pub fn new(fate: &Fate, request: &BootRequest, boot: usize, died: Arc<Mutex<Option<String>>>) -> Self {
+    pub fn new(fate: &Fate, request: &BootRequest, boot: usize, condition: Arc<Mutex<Condition>>) -> Self {
         let kernel = request.image.file_name().unwrap().to_str().unwrap();
         let build_id = if *fate == Fate::OtherKernel { "id-other".into() } else { format!("id-{kernel}") };
         let cmdline =
@@ -78,7 +95,8 @@ impl Peer {
             fio: (*fate != Fate::NoFio).then(|| "fio-3.33".into()),
         };
         let trials = if let Fate::Trials(trials) = fate { trials.clone().into() } else { VecDeque::new() };
-        Self { identity, target: *fate != Fate::TargetMissing, trials, died }
+        let no_target = if let Fate::NoTarget(code) = fate { Some(*code) } else { None };
+        Self { identity, no_target, trials, condition }
     }
 
     /// Runs on a task of its own until the host goes or the link breaks.
@@ -122,12 +140,14 @@ impl Peer {
         match message {
             ToAgent::Hello { .. } => Ok(()),
             ToAgent::Identify => say(output, &ToHost::Identity { identity: self.identity.clone() }).await,
-            ToAgent::FindTarget { listed } if self.target => {
+            ToAgent::FindTarget { listed } => {
+                if let Some(code) = self.no_target {
+                    return refuse(output, code).await;
+                }
                 let (path, size) = ("/dev/nvme0n1".into(), listed.size());
                 let target = Target { path, size, model: None, logical_block: Some(512), block: true };
                 say(output, &ToHost::Target { target }).await
             }
-            ToAgent::FindTarget { .. } => refuse(output, ErrorCode::TargetMissing).await,
             ToAgent::RunTrial { request } => {
                 assert!(request.args.contains(&Arg::Text("--bs=4k".into())), "{request:?}");
                 let fate = self.trials.pop_front().unwrap_or(TrialFate::Well);
@@ -146,11 +166,11 @@ impl Peer {
             TrialFate::Noted => done(output, Exit::Code(0), OUTPUT, NOTE).await,
             TrialFate::Hang => done(output, Exit::Deadline, b"", b"").await,
             TrialFate::Killed => done(output, Exit::Signal(9), b"", b"").await,
-            TrialFate::Panic => {
-                *self.died.lock().unwrap() = Some("Kernel panic - not syncing: a patch".into());
-                Err(Broken)
-            }
-            TrialFate::LinkLost => Err(Broken),
+            TrialFate::AgentLost => Err(Broken),
+            TrialFate::LinkLost => self.broken(Condition::Hung),
+            TrialFate::CutOff => self.broken(Condition::CutOff),
+            TrialFate::Panic => self.broken(Condition::Panicked),
+            TrialFate::MachineKilled => self.broken(Condition::Killed),
             TrialFate::CutEvidence => {
                 let stream = StreamInfo { stream: Stream::Output, length: 10, total: 10 };
                 announce(output, Exit::Code(0), vec![stream]).await?;
@@ -160,6 +180,11 @@ impl Peer {
             TrialFate::Silence => std::future::pending().await,
             TrialFate::Well | TrialFate::Refused(_) => done(output, Exit::Code(0), OUTPUT, b"").await,
         }
+    }
+
+    fn broken(&self, condition: Condition) -> Result<(), Broken> {
+        *self.condition.lock().unwrap() = condition;
+        Err(Broken)
     }
 }
 

@@ -94,7 +94,7 @@ impl Life {
             let event = match step {
                 Next::Build(variant) => match world.fate() {
                     Fate::LabFault => Event::BuildFailed { variant, arch: Arch::X86_64, error: "e".into() },
-                    _ => Event::Built { variant, artifact: artifact() },
+                    _ => Event::Built { variant, artifact: artifact(), config: None },
                 },
                 Next::CloseInterrupted(visit) => {
                     Event::VisitVoided { visit, reason: reason(INTERRUPTED, "kab ended"), console: None }
