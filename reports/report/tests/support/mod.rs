@@ -140,7 +140,7 @@ impl Lab {
             cached: false,
             build_ms: 1,
         };
-        Event::Built { variant: variant.name.clone(), artifact }
+        Event::Built { variant: variant.name.clone(), artifact, config: None }
     }
 
     fn board(&self, board: usize, noise: &mut Noise, events: &mut Vec<Event>) {
