@@ -24,7 +24,7 @@ const HOPELESS: usize = 2;
 pub fn next_trial(plan: &Plan, run: &Run, visit: &Visit) -> NextTrial {
     let left_out = run.boards.get(&visit.key.board).map_or_else(Vec::new, |board| {
         let earlier = board.visits.iter().filter(|other| other.key.visit < visit.key.visit);
-        hopeless_cells(plan, earlier).into_iter().map(|(cell, _)| cell).collect()
+        hopeless_cells(plan, &earlier).into_iter().map(|(cell, _)| cell).collect()
     });
     let mut through = plan.cells.is_empty();
     let mut last = None;
@@ -89,7 +89,7 @@ pub fn unmeasured(plan: &Plan, run: &Run) -> Vec<Unmeasured> {
 
 /// Why a board has nothing left that can be measured on it, once each cell is hopeless.
 pub(crate) fn all_hopeless(plan: &Plan, board: &BoardRun) -> Option<Reason> {
-    let hopeless = hopeless_cells(plan, board.visits.iter());
+    let hopeless = hopeless_cells(plan, &board.visits.iter());
     let last = hopeless.last()?;
     (hopeless.len() == plan.cells.len()).then(|| last.1.clone())
 }
@@ -97,7 +97,7 @@ pub(crate) fn all_hopeless(plan: &Plan, board: &BoardRun) -> Option<Reason> {
 /// Cells that were void too often in enough of these visits, each with what was seen last.
 fn hopeless_cells<'a>(
     plan: &'a Plan,
-    visits: impl Iterator<Item = &'a Visit> + Clone,
+    visits: &(impl Iterator<Item = &'a Visit> + Clone),
 ) -> Vec<(&'a CellId, Reason)> {
     let seen = |cell: &'a Cell| {
         let reasons: Vec<Reason> = visits.clone().filter_map(|visit| too_often(plan, visit, cell)).collect();
@@ -110,7 +110,7 @@ fn hopeless_cells<'a>(
 fn why(plan: &Plan, board: &BoardRun, visit: &Visit, cell: &Cell) -> Reason {
     let before = || {
         let earlier = board.visits.iter().filter(|other| other.key.visit < visit.key.visit);
-        earlier.filter_map(|other| too_often(plan, other, cell)).last()
+        earlier.filter_map(|other| too_often(plan, other, cell)).next_back()
     };
     too_often(plan, visit, cell).or_else(before).unwrap_or_else(|| Reason {
         rule: VOID_TRIALS.to_owned(),
@@ -141,7 +141,6 @@ fn stand(plan: &Plan, visit: &Visit, cell: &Cell) -> Stand {
         for index in 0..count {
             match attempts(visit, &cell.id, warmup, index) {
                 Attempts::Settled => {}
-                // A limit of none would make every trial void before its first attempt.
                 Attempts::Void { void, last: Some(last), .. } if void >= plan.limits.void_trials => {
                     let detail = format!("{} was void {void} times, last: {last}", cell.id);
                     return Stand::TooOften(Reason { rule: VOID_TRIALS.to_owned(), detail });
