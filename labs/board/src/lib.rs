@@ -78,14 +78,28 @@ pub trait Booted: Send {
     /// Runs one constant command in a shell on the board and returns its streams.
     async fn open(&mut self, command: &'static str) -> Result<ExecChannel, TransportError>;
 
-    /// Whether the machine has died since, and the last console lines if so (a panic, an exit).
-    fn died(&mut self) -> Option<String>;
+    /// How the machine is doing now.
+    fn state(&mut self) -> MachineState;
 
     /// Time from power-on until the shell answered.
     fn boot_time(&self) -> Duration;
 
     /// Powers the machine off and waits until it is gone.
     async fn shutdown(self: Box<Self>);
+}
+
+/// How a machine that was up is doing. All texts are escaped for a terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MachineState {
+    /// It is on, which does not say that it answers.
+    Running {
+        /// Last console lines.
+        console: String,
+    },
+    /// The guest ended: a panic, a reset, a power-off. Cause and last console lines.
+    Died(String),
+    /// The emulator failed, or something on the host ended it: the lab's fault. Cause, one line.
+    Gone(String),
 }
 
 /// The streams of a command on the board.

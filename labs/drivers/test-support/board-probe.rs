@@ -5,7 +5,7 @@
 //! The second argument is `auto`, `tcg` or `kvm`; the third defaults to a look around; a fourth is added to the kernel command
 //! line. The tests use this program as supervisor of theirs.
 
-use kab_board::{Board, BootError, BootRequest};
+use kab_board::{Board, BootError, BootRequest, MachineState};
 use kab_drivers::{HostTools, QemuBoard};
 use kab_model::{Accel, Arch, BoardSpec, Boot, Disk, DiskKind, QemuSpec};
 use std::time::Duration;
@@ -57,8 +57,8 @@ async fn run() -> Result<(), Box<dyn std::error::Error>> {
     let (mut out, mut err) = (String::new(), String::new());
     tokio::try_join!(channel.stdout.read_to_string(&mut out), channel.stderr.read_to_string(&mut err))?;
     println!("{out}{err}");
-    if let Some(death) = machine.died() {
-        eprintln!("died:\n{death}");
+    if let MachineState::Died(end) | MachineState::Gone(end) = machine.state() {
+        eprintln!("{end}");
     }
     machine.shutdown().await;
     Ok(())

@@ -161,6 +161,17 @@ async fn qemus_own_failure_is_the_labs() {
 }
 
 #[tokio::test]
+async fn a_qemu_that_somebody_ended_is_the_labs() {
+    let term = "echo 'qemu-system-x86_64: terminating on signal 15 from pid 7 (kill)' >&2; exit 0";
+    let kill = "kill -KILL $$";
+    for (script, said) in [(term, "somebody on this host ended QEMU: "), (kill, "QEMU failed (signal 9")] {
+        let error = Lab::new(&format!("{LINUX}; {script}")).boot_error().await;
+        assert!(matches!(error, BootError::Lab { .. }), "{error:?}");
+        assert!(error.to_string().starts_with(said), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn a_port_that_was_taken_is_tried_elsewhere() {
     let script = "if [ $(wc -l < $FOLDER/arguments) -lt 3 ]; then\n\
         echo 'qemu: -netdev user: Could not set up host forwarding rule' >&2; exit 1; fi; echo 'Kernel panic - not syncing: third'";

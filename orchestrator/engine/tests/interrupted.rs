@@ -7,7 +7,6 @@ use kab_engine::{EngineError, judge_again};
 use kab_model::{Event, Plan, VisitState};
 use kab_store::RunLog;
 use kab_wire::ErrorCode;
-use kab_wire::ErrorCode;
 use proptest::prelude::*;
 use support::board::Fate;
 use support::peer::TrialFate;

@@ -3,7 +3,7 @@
 use super::accel;
 use super::arguments::{MOST_DISKS, Start, arguments, disk_identity};
 use super::cmdline::{check_cmdline, whole};
-use super::machine::Machine;
+use super::machine::{End, Machine};
 use super::version::Qemu;
 use crate::host::{HostTools, stretched_now};
 use crate::initramfs::{self, LEAST_MEMORY};
@@ -11,7 +11,8 @@ use crate::keys::BoardKeys;
 use crate::ssh::{Ssh, SshTarget};
 use async_trait::async_trait;
 use kab_board::{
-    Board, BootError, BootRequest, Booted, ExecChannel, Prepared, TargetIdentity, TransportError,
+    Board, BootError, BootRequest, Booted, ExecChannel, MachineState, Prepared, TargetIdentity,
+    TransportError,
 };
 use kab_model::{Accel, BoardSpec, Boot, QemuSpec, TargetName};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -177,13 +178,17 @@ struct QemuBooted {
 #[async_trait]
 impl Booted for QemuBooted {
     async fn open(&mut self, command: &'static str) -> Result<ExecChannel, TransportError> {
-        // A panic cuts the link; whoever sees the streams end may ask at once whether the machine has died.
+        // A panic cuts the link; whoever sees the streams end may ask at once how the machine is.
         self.ssh.open(command, self.machine.last_words()).await
     }
 
-    fn died(&mut self) -> Option<String> {
-        let cause = self.machine.guest_death()?;
-        Some(format!("{}\n{cause}", self.machine.console.last_lines()))
+    fn state(&mut self) -> MachineState {
+        let console = self.machine.console.last_lines();
+        match self.machine.end() {
+            None => MachineState::Running { console },
+            Some(End::Guest(cause)) => MachineState::Died(format!("{cause}; last console lines:\n{console}")),
+            Some(End::Host(cause)) => MachineState::Gone(cause),
+        }
     }
 
     fn boot_time(&self) -> Duration {

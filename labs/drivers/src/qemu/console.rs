@@ -140,6 +140,14 @@ fn without_returns(line: &[u8]) -> &[u8] {
     &line[start..]
 }
 
+/// Foreign text line by line, each one [escaped].
+pub(super) fn escaped_lines(text: &[u8]) -> String {
+    text.split(|byte| *byte == b'\n')
+        .map(|line| escaped(line.trim_ascii_end()))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
 /// Printable ASCII as it is, a tab as a blank, everything else as `\x1b`: a console is a foreign text, and must not
 /// move the reader's cursor.
 fn escaped(line: &[u8]) -> String {

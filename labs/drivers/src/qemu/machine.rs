@@ -1,6 +1,6 @@
 //! One running QEMU: its console, its end, the way to its shell.
 
-use super::console::{Console, Feed, Seen, follow};
+use super::console::{Console, Feed, Seen, escaped_lines, follow};
 use crate::host::HostTools;
 use crate::ssh::{Ssh, SshError, SshTarget};
 use kab_board::BootError;
@@ -25,8 +25,11 @@ const SSH_AGAIN: Duration = Duration::from_millis(100);
 /// A kernel may lose its console and be well: after this time SSH is tried without its word.
 const CONSOLE_SILENT: Duration = Duration::from_secs(20);
 
-/// Most of QEMU's own complaints that is kept.
+/// Most of QEMU's own complaints that is kept, in bytes: half of it from the beginning, half from the end.
 const MOST_COMPLAINTS: usize = 4 << 10;
+
+/// What QEMU says when it obeys a signal. It exits with code 0 then, as it does after a guest's reset.
+const OBEYED_SIGNAL: &str = "terminating on signal";
 
 /// A QEMU process. Dropping it kills the process; [`Machine::stop`] also waits for that.
 pub(super) struct Machine {
@@ -44,6 +47,15 @@ pub(super) struct Exit {
     pub(super) ended: Option<Ended>,
     /// What it wrote to standard error.
     pub(super) complaints: String,
+}
+
+/// Why a machine is no more, one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// The guest panicked, reset or switched itself off.
+    Guest(String),
+    /// QEMU failed, or somebody ended it.
+    Host(String),
 }
 
 impl Machine {
@@ -105,10 +117,9 @@ impl Machine {
         .await;
         match lived {
             // A closed console: QEMU's own words, where there are some, say more.
-            Err(_) if self.console.seen.borrow().closed => Err(self
-                .ended_soon()
-                .await
-                .map_or_else(|| "QEMU ended".to_owned(), |exit| exit.first_complaint())),
+            Err(_) if self.console.seen.borrow().closed => {
+                Err(self.ended_soon().await.map_or_else(|| "QEMU ended".to_owned(), |exit| exit.failure()))
+            }
             lived => lived,
         }
     }
@@ -121,14 +132,10 @@ impl Machine {
         }
     }
 
-    /// What the guest did to end, if it did: a panic, a reset, a power-off. QEMU's own failures are not the guest's.
-    pub(super) fn guest_death(&self) -> Option<String> {
-        if let Some(panic) = &self.console.seen.borrow().panic {
-            return Some(panic.clone());
-        }
-        let exit = self.exit.borrow();
-        let left_by_itself = exit.as_ref().is_some_and(|exit| exit.ended.is_some_and(Ended::success));
-        left_by_itself.then(|| "the machine reset or switched itself off".to_owned())
+    /// How the machine ended, if it has. After a panic, whatever becomes of QEMU is the guest's doing.
+    pub(super) fn end(&self) -> Option<End> {
+        let panic = self.console.seen.borrow().panic.clone();
+        panic.map(End::Guest).or_else(|| self.exit.borrow().as_ref().map(Exit::end))
     }
 
     /// Whether QEMU gave up because somebody else took the port meanwhile.
@@ -157,12 +164,13 @@ impl Machine {
         if let Some(cause) = self.console.seen.borrow().hopeless {
             return self.kernel_error(cause.to_owned());
         }
-        let exit = self.ended_soon().await;
-        if let Some(cause) = self.guest_death() {
-            return self.kernel_error(cause);
+        self.last_words().await;
+        match self.end() {
+            Some(End::Guest(cause)) => self.kernel_error(cause),
+            Some(End::Host(cause)) => BootError::Lab { cause },
+            // Nobody watches over the process any more.
+            None => BootError::Lab { cause: "QEMU ended".to_owned() },
         }
-        let how = exit.map_or_else(|| "QEMU ended".to_owned(), |exit| exit.first_complaint());
-        BootError::Lab { cause: how }
     }
 
     async fn ended_soon(&self) -> Option<Exit> {
@@ -176,7 +184,18 @@ impl Machine {
 }
 
 impl Exit {
-    fn first_complaint(&self) -> String {
+    fn end(&self) -> End {
+        if let Some(line) = self.complaints.lines().find(|line| line.contains(OBEYED_SIGNAL)) {
+            return End::Host(format!("somebody on this host ended QEMU: {line}"));
+        }
+        match self.ended {
+            Some(Ended::Exited(0)) => End::Guest("the machine reset or switched itself off".to_owned()),
+            Some(_) => End::Host(self.failure()),
+            None => End::Host("QEMU's supervisor was killed, and QEMU with it".to_owned()),
+        }
+    }
+
+    fn failure(&self) -> String {
         let how = self.ended.map_or_else(|| "killed".to_owned(), |ended| ended.to_string());
         format!("QEMU failed ({how}): {}", self.complaints.lines().next().unwrap_or("it said nothing"))
     }
@@ -205,14 +224,17 @@ async fn end_of(mut process: Process, stopped: oneshot::Receiver<()>) -> Result<
     process.kill().await
 }
 
+/// The first words say what went wrong, the last ones how it ended.
 async fn complaints(mut stderr: impl AsyncRead + Unpin) -> String {
     let mut text = Vec::new();
     let mut chunk = [0; 1024];
     while let Ok(length @ 1..) = stderr.read(&mut chunk).await {
-        let room = MOST_COMPLAINTS - text.len();
-        text.extend(&chunk[..length.min(room)]);
+        text.extend(&chunk[..length]);
+        if text.len() > MOST_COMPLAINTS {
+            text.drain(MOST_COMPLAINTS / 2..text.len() - MOST_COMPLAINTS / 2);
+        }
     }
-    String::from_utf8_lossy(&text).into_owned()
+    escaped_lines(&text)
 }
 
 /// Tries until it works, or until it is clear that the server is not ours.
@@ -233,5 +255,43 @@ fn progress(seen: &Seen) -> &'static str {
         Seen { ready: true, .. } => "init came up, but its SSH server does not answer",
         Seen { kernel: true, .. } => "the kernel started, but init did not come up",
         _ => "the console shows no kernel",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn end(ended: Option<Ended>, complaints: &str) -> End {
+        Exit { ended, complaints: complaints.to_owned() }.end()
+    }
+
+    #[test]
+    fn only_a_qemu_that_left_by_itself_is_the_guests_doing() {
+        let guest = End::Guest("the machine reset or switched itself off".to_owned());
+        assert_eq!(end(Some(Ended::Exited(0)), ""), guest);
+        assert_eq!(end(Some(Ended::Exited(0)), "qemu: warning: TCG doesn't support this feature\n"), guest);
+        let said = "qemu-system-x86_64: terminating on signal 15 from pid 7 (kill)";
+        let killed = End::Host(format!("somebody on this host ended QEMU: {said}"));
+        assert_eq!(end(Some(Ended::Exited(0)), &format!("qemu: warning: x\n{said}\n")), killed);
+        for (ended, how) in [(Some(Ended::Exited(1)), "exit code 1"), (Some(Ended::Signaled(6)), "signal 6")]
+        {
+            let End::Host(cause) = end(ended, "qemu: assertion failed\nmore") else { panic!("{how}") };
+            assert!(
+                cause.starts_with("QEMU failed (") && cause.ends_with("): qemu: assertion failed"),
+                "{cause}"
+            );
+            assert!(cause.contains(how), "{cause}");
+        }
+        assert!(matches!(end(None, ""), End::Host(_)));
+    }
+
+    #[tokio::test]
+    async fn of_many_complaints_the_first_and_the_last_are_kept() {
+        let text = format!("first\x1b\n{}{OBEYED_SIGNAL} 15\n", "and again\n".repeat(10_000));
+        let kept = complaints(text.as_bytes()).await;
+        assert!(kept.starts_with("first\\x1b\nand again\n"), "{kept}");
+        assert!(kept.ends_with("and again\nterminating on signal 15\n"), "{kept}");
+        assert!(kept.len() <= MOST_COMPLAINTS + 3, "{}", kept.len());
     }
 }
