@@ -11,5 +11,5 @@ mod ssh;
 
 pub use host::HostTools;
 pub use keys::{BoardKeys, KeysError};
-pub use qemu::{CmdlineError, QemuBoard, check_cmdline, disk_identity};
+pub use qemu::{CmdlineError, LimitError, QemuBoard, check_cmdline, check_limits, disk_identity};
 pub use ssh::{Ssh, SshError, SshTarget};

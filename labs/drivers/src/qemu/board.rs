@@ -1,12 +1,13 @@
 //! The virtual board: what a run sees of QEMU.
 
 use super::accel;
-use super::arguments::{MOST_DISKS, Start, arguments, disk_identity};
+use super::arguments::{Start, arguments, disk_identity};
 use super::cmdline::{check_cmdline, whole};
+use super::limits::{LimitError, check_limits};
 use super::machine::{End, Machine};
 use super::version::Qemu;
 use crate::host::{HostTools, stretched_now};
-use crate::initramfs::{self, LEAST_MEMORY};
+use crate::initramfs;
 use crate::keys::BoardKeys;
 use crate::ssh::{Ssh, SshTarget};
 use async_trait::async_trait;
@@ -76,15 +77,8 @@ impl QemuBoard {
         self.user_space.get_or_try_init(make).await
     }
 
-    fn check_limits(&self) -> Result<(), BootError> {
-        if self.qemu.disks.len() > MOST_DISKS {
-            return Err(lab(format!("board {}: QEMU boards have at most {MOST_DISKS} disks", self.name)));
-        }
-        if self.qemu.memory < LEAST_MEMORY {
-            let least = LEAST_MEMORY >> 20;
-            return Err(lab(format!("board {}: its user space needs memory: {least}MiB or more", self.name)));
-        }
-        Ok(())
+    fn impossible(&self, error: &LimitError) -> BootError {
+        lab(format!("board {}: {error}", self.name))
     }
 
     /// Empty files of the disks' sizes.
@@ -120,7 +114,7 @@ impl QemuBoard {
 #[async_trait]
 impl Board for QemuBoard {
     async fn prepare(&self, image: &Path) -> Result<Prepared, BootError> {
-        self.check_limits()?;
+        check_limits(&self.qemu).map_err(|error| self.impossible(&error))?;
         let qemu = Qemu::find(&self.host).await?;
         qemu.check(&self.qemu)?;
         self.user_space().await?;
@@ -130,6 +124,7 @@ impl Board for QemuBoard {
 
     async fn boot(&self, request: &BootRequest) -> Result<Box<dyn Booted>, BootError> {
         check_cmdline(self.qemu.cmdline.as_deref(), Some(&request.cmdline)).map_err(lab)?;
+        check_limits(&self.qemu).map_err(|error| self.impossible(&error))?;
         let qemu = Qemu::find(&self.host).await?;
         let accel = match request.accel {
             Accel::Auto => accel::choose(self, &qemu, &request.image).await?.0,

@@ -9,9 +9,11 @@ mod arguments;
 mod board;
 mod cmdline;
 mod console;
+mod limits;
 mod machine;
 mod version;
 
 pub use arguments::disk_identity;
 pub use board::QemuBoard;
 pub use cmdline::{CmdlineError, check_cmdline};
+pub use limits::{LimitError, check_limits};
