@@ -3,6 +3,7 @@
 use crate::LinkError;
 use crate::bootstrap::{AgentBinary, push};
 use crate::channel::Channel;
+use crate::text;
 use crate::trial::{self, Progress, TrialResult};
 use kab_board::ExecChannel;
 use kab_wire::{ErrorCode, Identity, Listed, PROTOCOL, Target, ToAgent, ToHost, TrialRequest};
@@ -134,7 +135,7 @@ pub(crate) async fn answer(channel: &mut Channel) -> Result<ToHost, LinkError> {
 }
 
 async fn message(channel: &mut Channel) -> Result<ToHost, LinkError> {
-    channel.frame().await?.message().map_err(|error| LinkError::protocol(&error))
+    channel.frame().await?.message().map(text::clean).map_err(|error| LinkError::protocol(&error))
 }
 
 /// A wait with a name and an end.

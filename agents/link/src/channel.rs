@@ -1,6 +1,6 @@
 //! The streams of the board's command: frames out, frames in, and the end of its standard error.
 
-use crate::LinkError;
+use crate::{LinkError, text};
 use kab_board::ExecChannel;
 use kab_wire::{Decoder, Frame, ToAgent};
 use std::io;
@@ -69,7 +69,7 @@ impl Channel {
                 Err(error) => return Err(self.closed(Some(&error)).await),
             }
         }
-        Err(LinkError::Push { cause: format!("a line of more than {limit} bytes: {}", printable(&line)) })
+        Err(LinkError::Push { cause: format!("a line of more than {limit} bytes: {}", text::lines(&line)) })
     }
 
     /// The next frame.
@@ -137,37 +137,12 @@ impl Stderr {
             // A time-out is no error: what has come by then is told.
             let _ = tokio::time::timeout(STDERR_REST, &mut self.task).await;
         }
-        printable(&self.tail.lock().unwrap_or_else(PoisonError::into_inner))
+        text::lines(&self.tail.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Drop for Stderr {
     fn drop(&mut self) {
         self.task.abort();
-    }
-}
-
-/// A board's text with everything escaped that a terminal would obey.
-fn printable(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    let mut out = String::with_capacity(text.len());
-    for character in text.trim_end().chars() {
-        match character {
-            '\n' | '\t' => out.push(character),
-            '\r' => {}
-            other if other.is_control() => out.extend(other.escape_default()),
-            other => out.push(other),
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_terminal_has_nothing_to_obey() {
-        assert_eq!(printable(b"a\x1b[2Jb\r\nc\td\xff\n"), "a\\u{1b}[2Jb\nc\td\u{fffd}");
     }
 }

@@ -45,7 +45,7 @@ pub enum LinkError {
     Agent {
         /// Which kind of refusal.
         code: ErrorCode,
-        /// What is wrong, one line.
+        /// What is wrong, one line, escaped for a terminal.
         message: String,
     },
 }

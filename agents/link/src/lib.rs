@@ -10,6 +10,7 @@ mod agent;
 mod bootstrap;
 mod channel;
 mod error;
+mod text;
 mod trial;
 
 pub use agent::Agent;

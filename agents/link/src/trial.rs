@@ -28,7 +28,7 @@ pub struct Progress {
     pub elapsed: Duration,
 }
 
-/// A trial that is over, however it ended.
+/// A trial that is over, however it ended. Texts are lines without control characters; streams are as they were.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrialResult {
     /// The command that ran, argument by argument.
@@ -184,6 +184,16 @@ mod tests {
         Frame::Chunk { stream, bytes: bytes.to_vec() }
     }
 
+    /// A channel to a board that says these frames and ends.
+    fn channel(frames: &[Frame]) -> Channel {
+        let said: Vec<u8> = frames.iter().flat_map(|frame| frame.encode().unwrap()).collect();
+        Channel::new(ExecChannel {
+            stdin: Box::new(tokio::io::sink()),
+            stdout: Box::new(Cursor::new(said)),
+            stderr: Box::new(tokio::io::empty()),
+        })
+    }
+
     /// What the host makes of a board that announces `streams` and then sends `frames`.
     async fn host(streams: Vec<StreamInfo>, frames: Vec<Frame>) -> Result<TrialResult, LinkError> {
         let done = TrialDone {
@@ -196,19 +206,26 @@ mod tests {
         };
         let progress = Frame::control(&ToHost::Progress { elapsed_ms: 1000 }).unwrap();
         let done = Frame::control(&ToHost::TrialDone { done }).unwrap();
-        let said: Vec<u8> =
-            [progress, done].iter().chain(&frames).flat_map(|frame| frame.encode().unwrap()).collect();
-        let mut channel = Channel::new(ExecChannel {
-            stdin: Box::new(tokio::io::sink()),
-            stdout: Box::new(Cursor::new(said)),
-            stderr: Box::new(tokio::io::empty()),
-        });
+        let mut channel = channel(&[vec![progress, done], frames].concat());
         let target = kab_wire::Listed::File { path: "/f".to_owned(), size: 1 };
         let request = TrialRequest { args: Vec::new(), target, writes: false, deadline_ms: 1000 };
         let mut seen = Vec::new();
         let result = run(&mut channel, request, &mut |progress| seen.push(progress.elapsed)).await;
         assert_eq!(seen, [Duration::from_secs(1)]);
         result
+    }
+
+    #[tokio::test]
+    async fn words_of_a_board_come_without_control_characters() {
+        for (code, told) in [
+            (kab_wire::ErrorCode::Board, "\\u{1b}[2Jno"),
+            (kab_wire::ErrorCode::Protocol, "the agent broke the protocol: it complains: \\u{1b}[2Jno"),
+        ] {
+            let message = "\u{1b}[2Jno".to_owned();
+            let frame = Frame::control(&ToHost::Error { code, message }).unwrap();
+            let error = answer(&mut channel(&[frame])).await.unwrap_err();
+            assert_eq!(error.to_string(), told);
+        }
     }
 
     #[tokio::test]
