@@ -8,6 +8,9 @@ use kab_model::{FioExit, Reason};
 /// Slack between fio's clock and the agent's beyond a tenth: start and end of processes, milliseconds.
 const CLOCK_SLACK_MS: u64 = 1000;
 
+/// Longest detail.
+const DETAIL: usize = 1000;
+
 /// A rule on facts: the detail where it speaks.
 pub(crate) struct FioRule {
     /// Name, class and description.
@@ -18,7 +21,14 @@ pub(crate) struct FioRule {
 /// What the rules find, in the order of [`RULES`].
 pub(crate) fn judge(facts: &FioFacts<'_>) -> Vec<(Class, Reason)> {
     let found = RULES.iter().filter_map(|rule| (rule.speaks)(facts).map(|detail| (rule.info, detail)));
-    found.map(|(info, detail)| (info.class, Reason { rule: info.name.to_owned(), detail })).collect()
+    found
+        .map(|(info, detail)| (info.class, Reason { rule: info.name.to_owned(), detail: plain(&detail) }))
+        .collect()
+}
+
+/// Names of jobs and reasons come from the board: nothing in them is for a terminal to obey, or without end.
+fn plain(detail: &str) -> String {
+    detail.chars().filter(|c| !c.is_control()).take(DETAIL).collect()
 }
 
 const fn rule(

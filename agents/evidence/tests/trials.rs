@@ -115,6 +115,15 @@ fn a_missing_fio_is_the_labs_fault() {
 }
 
 #[test]
+fn a_detail_has_no_control_characters_and_an_end() {
+    let mut stored = Stored::load("main-killed");
+    stored.record.exit = FioExit::NotStarted(format!("\u{1b}[2J{}", "x".repeat(5000)));
+    let judged = stored.judge("");
+    let detail = &judged.outcome.reasons()[0].detail;
+    assert!(detail.starts_with("[2Jxx") && detail.len() == 1000, "{detail:?}");
+}
+
+#[test]
 fn a_stall_cannot_make_a_trial_void() {
     let mut stored = Stored::load("ok");
     retime(&mut stored, 2000, 4500);
