@@ -43,7 +43,7 @@ pub(crate) fn load(files: &Files, places: &Places) -> Result<Input, Failure> {
             return Err(mistakes());
         }
     };
-    let clashes = cmdlines(&experiment, &boards);
+    let clashes = clashes(&experiment, &boards);
     if !clashes.0.is_empty() {
         show(&clashes);
         return Err(mistakes());
@@ -106,9 +106,15 @@ pub(crate) fn lint(experiment: &Located<Experiment>, boards: &[BoardSpec]) -> Di
     Diagnostics(found)
 }
 
-/// Command lines that a board and a variant cannot have together.
-pub(crate) fn cmdlines(experiment: &Located<Experiment>, boards: &[BoardSpec]) -> Diagnostics {
+/// What keeps a board from being, and command lines that a board and a variant cannot have together.
+pub(crate) fn clashes(experiment: &Located<Experiment>, boards: &[BoardSpec]) -> Diagnostics {
     let mut found: Vec<Diagnostic> = Vec::new();
+    for board in boards {
+        let Boot::Qemu(qemu) = &board.boot;
+        if let Err(error) = kab_drivers::check_limits(qemu) {
+            found.push(experiment.error_at(&["boards"], format!("board {}: {error}", board.name)));
+        }
+    }
     for variant in &experiment.value.variants {
         for board in boards {
             let Boot::Qemu(qemu) = &board.boot;

@@ -1,7 +1,7 @@
 //! `kab check`: validate files without doing anything.
 
 use crate::exit::{Exit, Failure};
-use crate::input::{self, cmdlines, lint, mistakes, show};
+use crate::input::{self, clashes, lint, mistakes, show};
 use crate::places::Places;
 use clap::Args;
 use kab_model::yaml;
@@ -38,9 +38,9 @@ pub(crate) fn check(command: &Check, places: &Places) -> Result<Exit, Failure> {
                 }
             }
         }
-        let clashes = cmdlines(experiment, &boards);
-        bad |= !clashes.0.is_empty();
-        show(&clashes);
+        let found = clashes(experiment, &boards);
+        bad |= !found.0.is_empty();
+        show(&found);
         show(&lint(experiment, &boards));
     }
     if bad {
