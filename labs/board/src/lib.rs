@@ -68,6 +68,8 @@ pub struct BootRequest {
     pub cmdline: String,
     /// Accelerator that [`Board::prepare`] decided.
     pub accel: kab_model::Accel,
+    /// Emulator that [`Board::prepare`] found. A board whose emulator is another one by now does not boot.
+    pub emulator: String,
     /// File that receives the serial console, created anew.
     pub console: PathBuf,
 }

@@ -42,6 +42,7 @@ async fn run() -> Result<(), Box<dyn std::error::Error>> {
         image: image.into(),
         cmdline: args.next().unwrap_or_default(),
         accel: prepared.accel,
+        emulator: prepared.emulator,
         console: work.path().join("console"),
     };
     let mut machine = match board.boot(&request).await {

@@ -69,6 +69,7 @@ impl Lab {
             image: "/nonexistent/bzImage".into(),
             cmdline: "x=1 kab=12ab".into(),
             accel: Accel::Tcg,
+            emulator: "QEMU emulator version 10.0.2 (x)".into(),
             console: self.folder.path().join("console"),
         }
     }
@@ -253,6 +254,23 @@ async fn impossible_boards_are_refused_before_anything_runs() {
     let many = lab.board(|qemu| qemu.disks = (0..16).map(disk).collect());
     let many = many.prepare(Path::new("/image")).await.unwrap_err();
     assert_eq!(many.to_string(), "board vm: QEMU boards have at most 15 disks");
+    let boot = lab.board(|qemu| qemu.memory = 64 << 20).boot(&lab.request()).await.err().unwrap();
+    assert_eq!(boot.to_string(), small.to_string());
+    assert_eq!(lab.read("arguments"), "");
+}
+
+#[tokio::test]
+async fn another_qemu_than_the_run_was_begun_with_never_boots() {
+    let lab = Lab::new("");
+    let request = BootRequest { emulator: "QEMU emulator version 9.0.0 (x)".into(), ..lab.request() };
+    let error = lab.board(|_| ()).boot(&request).await.err().unwrap();
+    assert!(matches!(error, BootError::Lab { .. }), "{error:?}");
+    assert_eq!(
+        error.to_string(),
+        "the run was begun with \"QEMU emulator version 9.0.0 (x)\", and \"QEMU emulator version 10.0.2 (x)\" is installed \
+         now: begin another run (kab run --new)"
+    );
+    assert_eq!(lab.read("arguments"), "");
 }
 
 #[test]

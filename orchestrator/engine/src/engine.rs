@@ -241,7 +241,7 @@ impl Engine {
 
     /// Finds what must stay the same through the run, once for each board.
     async fn prepare(&mut self, key: &VisitKey) -> Result<Result<(), BootError>, EngineError> {
-        if self.accel(&key.board).is_some() {
+        if self.prepared(&key.board).is_some() {
             return Ok(Ok(()));
         }
         self.parts.observer.progress(Progress::Preparing { board: &key.board });
@@ -268,8 +268,10 @@ impl Engine {
         }
     }
 
-    pub(crate) fn accel(&self, board: &BoardName) -> Option<Accel> {
-        self.parts.log.run().boards.get(board)?.accel.as_ref().map(|(accel, ..)| *accel)
+    /// Accelerator and emulator that the run was begun with on a board.
+    pub(crate) fn prepared(&self, board: &BoardName) -> Option<(Accel, &str)> {
+        let (accel, emulator, _) = self.parts.log.run().boards.get(board)?.accel.as_ref()?;
+        Some((*accel, emulator))
     }
 
     pub(crate) fn console_path(&self, key: &VisitKey) -> PathBuf {

@@ -83,10 +83,12 @@ fn boot_request(engine: &Engine, key: &VisitKey) -> BootRequest {
     let artifact =
         engine.parts.log.run().artifact(&key.variant).expect("the planner visits only what is built");
     let own = variant.cmdline.as_deref().map(|cmdline| format!("{cmdline} ")).unwrap_or_default();
+    let (accel, emulator) = engine.prepared(&key.board).expect("a board is prepared before its first visit");
     BootRequest {
         image: artifact.image.clone(),
         cmdline: format!("{own}{}", stamp_argument(&variant.stamp)),
-        accel: engine.accel(&key.board).unwrap_or_default(),
+        accel,
+        emulator: emulator.to_owned(),
         console: engine.console_path(key),
     }
 }

@@ -44,6 +44,10 @@ async fn a_run_without_trouble() {
     every_place_is_settled(&plan(1), &run);
     let cmdlines: Vec<String> = bench.world.boots().into_iter().map(|boot| boot.cmdline).collect();
     assert_eq!(cmdlines, ["kab=stamp-one", "mitigations=off kab=stamp-two"]);
+    assert!(
+        bench.world.boots().iter().all(|boot| boot.emulator == "double 1"),
+        "what was prepared is booted"
+    );
     assert_eq!(bench.world.shut_down(), 2);
     assert_eq!(files(&bench.work()), files(&bench.run.join("nothing")), "work files are left");
     let progress = bench.watcher.progress();

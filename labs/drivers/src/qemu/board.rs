@@ -126,6 +126,7 @@ impl Board for QemuBoard {
         check_cmdline(self.qemu.cmdline.as_deref(), Some(&request.cmdline)).map_err(lab)?;
         check_limits(&self.qemu).map_err(|error| self.impossible(&error))?;
         let qemu = Qemu::find(&self.host).await?;
+        qemu.is_still(&request.emulator)?;
         let accel = match request.accel {
             Accel::Auto => accel::choose(self, &qemu, &request.image).await?.0,
             decided => decided,

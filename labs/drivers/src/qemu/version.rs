@@ -33,6 +33,18 @@ impl Qemu {
         Ok(Self { program, line, version })
     }
 
+    /// Fails where it is another one than `line` says: numbers of two emulators cannot be compared.
+    pub(super) fn is_still(&self, line: &str) -> Result<(), BootError> {
+        if self.line == line {
+            return Ok(());
+        }
+        let cause = format!(
+            "the run was begun with {line:?}, and {:?} is installed now: begin another run (kab run --new)",
+            self.line
+        );
+        Err(BootError::Lab { cause })
+    }
+
     /// Fails where this QEMU is too old for a disk of the board.
     pub(super) fn check(&self, spec: &QemuSpec) -> Result<(), BootError> {
         for disk in &spec.disks {
