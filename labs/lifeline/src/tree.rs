@@ -32,20 +32,24 @@ fn parent_of(stat: &str) -> Option<i32> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Everybody whose chain of parents leads to `root`, without `root`.
+/// Everybody whose chain of parents leads to `root`, without `root`; parents before their children, so that nobody gets to see
+/// a child's end and acts on it before its own.
 fn descendants(root: i32, parents: &HashMap<i32, i32>) -> Vec<i32> {
-    let leads_to_root = |mut pid: i32| {
+    let distance = |mut pid: i32| {
         // Parents were read at different instants: a reused id may close a circle, which the bound opens.
-        for _ in 0..parents.len() {
+        for steps in 0..parents.len() {
             match parents.get(&pid) {
-                Some(&parent) if parent == root => return true,
+                Some(&parent) if parent == root => return Some(steps),
                 Some(&parent) => pid = parent,
-                None => return false,
+                None => return None,
             }
         }
-        false
+        None
     };
-    parents.keys().copied().filter(|&pid| pid != root && leads_to_root(pid)).collect()
+    let others = parents.keys().copied().filter(|&pid| pid != root);
+    let mut found: Vec<(usize, i32)> = others.filter_map(|pid| Some((distance(pid)?, pid))).collect();
+    found.sort_unstable();
+    found.into_iter().map(|(_, pid)| pid).collect()
 }
 
 #[cfg(test)]
@@ -59,10 +63,8 @@ mod tests {
     }
 
     #[test]
-    fn descendants_are_whole_and_circles_end() {
-        let parents = HashMap::from([(2, 1), (3, 2), (4, 3), (5, 1), (8, 9), (9, 8)]);
-        let mut found = descendants(2, &parents);
-        found.sort_unstable();
-        assert_eq!(found, [3, 4]);
+    fn descendants_are_whole_parents_first_and_circles_end() {
+        let parents = HashMap::from([(2, 1), (30, 2), (4, 30), (5, 1), (8, 9), (9, 8)]);
+        assert_eq!(descendants(2, &parents), [30, 4]);
     }
 }
