@@ -1,13 +1,22 @@
 //! This host: its programs, its folders, how busy it is.
 
 use kab_board::BootError;
-use kab_lifeline::Lifeline;
+use kab_lifeline::{Command, Ended, Lifeline, Output};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Most that a busy host stretches a time-out by. Beyond it something else is wrong.
 const MOST_STRETCH: f64 = 4.0;
+
+/// What a program answered.
+pub(crate) struct Said {
+    pub(crate) ended: Ended,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
 
 /// What a driver may use of the host.
 #[derive(Clone, Debug)]
@@ -31,6 +40,20 @@ impl HostTools {
             .into()
     }
 
+    /// Runs a program to its end and returns what it said. It is killed where it takes longer than `limit`, [stretched](stretched_now).
+    /// The error is a sentence. Blocks.
+    pub(crate) fn ask(&self, command: Command, limit: Duration) -> Result<Said, String> {
+        let (mut stdout, mut stderr) = (unnamed_file()?, unnamed_file()?);
+        let (to_stdout, to_stderr) = (second(&stdout)?, second(&stderr)?);
+        let command = command.stdout(Output::File(to_stdout)).stderr(Output::File(to_stderr));
+        let limit = stretched_now(limit);
+        let mut child = self.lifeline.spawn(command).map_err(|error| with_source(&error))?;
+        match child.wait_timeout(limit).map_err(|error| with_source(&error))? {
+            Some(ended) => Ok(Said { ended, stdout: whole(&mut stdout)?, stderr: whole(&mut stderr)? }),
+            None => Err(format!("it did not end within {} s", limit.as_secs())),
+        }
+    }
+
     /// Where a program is, or an error that names the Debian and Ubuntu package to install.
     pub(crate) fn find(&self, program: &str, package: &str) -> Result<PathBuf, BootError> {
         let found = self.search.iter().map(|folder| folder.join(program)).find(|path| is_executable(path));
@@ -38,6 +61,27 @@ impl HostTools {
             cause: format!("{program} is not installed on this host: install the package {package}"),
         })
     }
+}
+
+fn unnamed_file() -> Result<File, String> {
+    tempfile::tempfile().map_err(|error| format!("cannot make a temporary file: {error}"))
+}
+
+fn second(file: &File) -> Result<File, String> {
+    file.try_clone().map_err(|error| format!("cannot use a temporary file: {error}"))
+}
+
+fn whole(file: &mut File) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    let read = file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_end(&mut bytes));
+    read.map_err(|error| format!("cannot read a temporary file: {error}"))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// An error and why, in one line.
+pub(crate) fn with_source(error: &dyn std::error::Error) -> String {
+    let reason = error.source().map(|source| format!(": {source}")).unwrap_or_default();
+    format!("{error}{reason}")
 }
 
 fn is_executable(path: &Path) -> bool {

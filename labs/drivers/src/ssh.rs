@@ -4,14 +4,15 @@
 //! any more is closed by keepalives, so that readers see an end instead of waiting for ever.
 
 use kab_board::{ExecChannel, TransportError};
-use russh::ChannelMsg;
 use russh::client::{self, Handle};
 use russh::keys::{PrivateKey, PrivateKeyWithHashAlg, PublicKey, PublicKeyOrCertificate};
+use russh::{Channel, ChannelMsg};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncWriteExt, DuplexStream};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 /// Unanswered questions after which the link counts as dead.
 const KEEPALIVE_MISSES: usize = 3;
@@ -33,11 +34,17 @@ pub struct SshTarget {
     /// Silence after which the server is asked whether it is still there. A link is dead after three such questions
     /// without an answer. [`SshTarget::KEEPALIVE`] suits boards.
     pub keepalive: Duration,
+    /// Most that a command may take to start. [`SshTarget::START`] suits boards.
+    pub start: Duration,
 }
 
 impl SshTarget {
     /// A guest under full load answers within seconds; a dead one is noticed after 20 s.
     pub const KEEPALIVE: Duration = Duration::from_secs(5);
+
+    /// Two questions to the server and a new process. A dead server is noticed by keepalives before that; this is for one
+    /// that lives and does not start what it was asked for.
+    pub const START: Duration = Duration::from_secs(30);
 }
 
 /// Why there is no connection.
@@ -70,6 +77,7 @@ pub enum SshError {
 /// A connection that is logged in. Dropping it closes it and ends its channels.
 pub struct Ssh {
     handle: Handle<Pinned>,
+    start: Duration,
     /// Carry bytes between channels and their users.
     pumps: JoinSet<()>,
 }
@@ -97,7 +105,7 @@ impl Ssh {
         if !answer.success() {
             return Err(SshError::Refused { address, user: target.user.clone() });
         }
-        Ok(Self { handle, pumps: JoinSet::new() })
+        Ok(Self { handle, start: target.start, pumps: JoinSet::new() })
     }
 
     /// Runs a command. Its streams end when it ends or the link is lost; in the second case `after_loss` is awaited
@@ -107,17 +115,13 @@ impl Ssh {
         command: &str,
         after_loss: impl Future<Output = ()> + Send + 'static,
     ) -> Result<ExecChannel, TransportError> {
-        let failed =
-            |error: russh::Error| TransportError { cause: format!("cannot run a command over SSH: {error}") };
-        let mut channel = self.handle.channel_open_session().await.map_err(failed)?;
-        channel.exec(true, command).await.map_err(failed)?;
-        loop {
-            match channel.wait().await {
-                Some(ChannelMsg::Success) => break,
-                Some(ChannelMsg::WindowAdjusted { .. }) => {}
-                _ => return Err(TransportError { cause: "the SSH server does not run commands".to_owned() }),
+        let (channel, early) = match timeout(self.start, self.started(command)).await {
+            Ok(started) => started?,
+            Err(_) => {
+                let limit = self.start.as_secs_f64();
+                return Err(TransportError { cause: format!("no command starts over SSH within {limit} s") });
             }
-        }
+        };
         while self.pumps.try_join_next().is_some() {}
         let (stdin, from_user) = tokio::io::duplex(BUFFER);
         let (stdout, to_stdout) = tokio::io::duplex(BUFFER);
@@ -125,7 +129,7 @@ impl Ssh {
         let (reader, writer) = channel.split();
         self.pumps.spawn(async move {
             let sending = send(writer, from_user);
-            let receiving = receive(reader, to_stdout, to_stderr, after_loss);
+            let receiving = receive(early, reader, to_stdout, to_stderr, after_loss);
             // The command's end is the end of both; an end of its input is not.
             tokio::select! {
                 () = receiving => {}
@@ -139,7 +143,28 @@ impl Ssh {
     pub fn is_closed(&self) -> bool {
         self.handle.is_closed()
     }
+
+    /// A channel on which the command has started, and what it said before the server confirmed that: the messages of a
+    /// short command may overtake the confirmation.
+    async fn started(&self, command: &str) -> Result<Started, TransportError> {
+        let failed =
+            |error: russh::Error| TransportError { cause: format!("cannot run a command over SSH: {error}") };
+        let mut channel = self.handle.channel_open_session().await.map_err(failed)?;
+        channel.exec(true, command).await.map_err(failed)?;
+        let mut early = Vec::new();
+        loop {
+            match channel.wait().await {
+                Some(ChannelMsg::Success) => return Ok((channel, early)),
+                None | Some(ChannelMsg::Failure | ChannelMsg::Close) => {
+                    return Err(TransportError { cause: "the SSH server does not run commands".to_owned() });
+                }
+                Some(message) => early.push(message),
+            }
+        }
+    }
 }
+
+type Started = (Channel<client::Msg>, Vec<ChannelMsg>);
 
 /// Carries the user's bytes to the command, and then the end of file. Never returns.
 async fn send(writer: russh::ChannelWriteHalf<client::Msg>, mut from_user: DuplexStream) {
@@ -153,13 +178,22 @@ async fn send(writer: russh::ChannelWriteHalf<client::Msg>, mut from_user: Duple
 
 /// Carries the command's bytes to the user until one of them is gone.
 async fn receive(
+    early: Vec<ChannelMsg>,
     mut reader: russh::ChannelReadHalf,
     mut to_stdout: DuplexStream,
     mut to_stderr: DuplexStream,
     after_loss: impl Future<Output = ()>,
 ) {
     let mut ended = false;
-    while let Some(message) = reader.wait().await {
+    let mut early = early.into_iter();
+    loop {
+        let message = match early.next() {
+            Some(message) => message,
+            None => match reader.wait().await {
+                Some(message) => message,
+                None => break,
+            },
+        };
         // Who drops one stream may still read the other.
         match message {
             ChannelMsg::Data { data } => drop(to_stdout.write_all(&data).await),

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 fn host(folder: &Path) -> HostTools {
     HostTools {
-        lifeline: Lifeline::this_program(),
+        lifeline: Lifeline::from_program(env!("CARGO_BIN_EXE_board-probe")),
         cache_dir: folder.join("cache"),
         work_dir: folder.join("work"),
         search: HostTools::usual_search(),
@@ -80,4 +80,25 @@ fn missing_programs_name_their_packages() {
     let empty = HostTools { search: vec![folder.path().join("nothing")], ..usual };
     let Err(BootError::Lab { cause }) = initramfs::archive(&empty, &keys) else { panic!("found something") };
     assert_eq!(cause, "busybox is not installed on this host: install the package busybox-static");
+}
+
+#[test]
+fn programs_that_fail_or_hang_are_reported() {
+    let (folder, usual, keys) = setup();
+    let busybox = folder.path().join("busybox");
+    let mut search = vec![folder.path().to_owned()];
+    search.extend(usual.search.clone());
+    let host = HostTools { search, ..usual };
+    let cause = |script: &str| {
+        std::fs::write(&busybox, script).unwrap();
+        std::fs::set_permissions(&busybox, std::fs::Permissions::from_mode(0o755)).unwrap();
+        match initramfs::archive(&host, &keys) {
+            Err(BootError::Lab { cause }) => cause.replace(folder.path().to_str().unwrap(), ""),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(cause("#!/bin/sh\nexit 3\n"), "cannot run /busybox --list: exit code 3");
+    assert_eq!(cause("#!/bin/sh\necho sh\n"), "/busybox lacks `init`: install the package busybox-static");
+    let hung = cause("#!/bin/sh\nexec sleep 1000\n");
+    assert!(hung.starts_with("cannot run /busybox --list: it did not end within "), "{hung}");
 }

@@ -241,6 +241,19 @@ async fn kvm_that_does_not_run_a_kernel_is_not_taken() {
     assert!(error.to_string().starts_with("the lab asks for KVM, but "), "{error}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_qemu_that_does_not_tell_its_version_is_given_up_and_ended() {
+    let lab = Lab::new("");
+    let program = lab.folder.path().join("programs/qemu-system-x86_64");
+    executable(&program, "#!/bin/sh\nsleep 1000\n");
+    let error = lab.board(|_| ()).prepare(Path::new("/image")).await.unwrap_err();
+    assert!(
+        error.to_string().ends_with("qemu-system-x86_64: it does not tell its version in time"),
+        "{error}"
+    );
+    lab.until("gone", |lab| lab.processes().is_empty()).await;
+}
+
 #[tokio::test]
 async fn impossible_boards_are_refused_before_anything_runs() {
     let lab = Lab::new("");

@@ -61,6 +61,7 @@ impl Server {
             key: keys.client.clone(),
             host_key: keys.host_public(),
             keepalive: SshTarget::KEEPALIVE,
+            start: SshTarget::START,
         };
         Self { process, target, _folder: folder }
     }
@@ -117,6 +118,19 @@ async fn streams_are_apart_and_dropped_input_is_the_end() {
     let channel = ssh.open("exit 3", async {}).await.unwrap();
     assert_eq!(all(channel.stdout).await, "");
     assert!(!ssh.is_closed());
+}
+
+/// Of some hundred, a few end before the server has confirmed them.
+#[tokio::test]
+async fn short_commands_are_complete_however_their_messages_arrive() {
+    let mut server = Server::start();
+    let mut ssh = server.connect().await;
+    for _ in 0..200 {
+        let (after_loss, lost) = loss();
+        let channel = ssh.open("echo short", after_loss).await.unwrap();
+        assert_eq!(all(channel.stdout).await, "short\n");
+        assert!(!lost.load(Ordering::SeqCst), "a command that ended is taken for a lost link");
+    }
 }
 
 #[tokio::test]
@@ -180,6 +194,7 @@ async fn nobody_there_is_an_error_to_try_again_after() {
         key: keys.client.clone(),
         host_key: keys.host_public(),
         keepalive: SshTarget::KEEPALIVE,
+        start: SshTarget::START,
     };
     let error = Ssh::connect(&target).await.err().unwrap();
     assert!(matches!(error, SshError::Connect { .. }), "{error:?}");
@@ -206,4 +221,23 @@ async fn a_silent_server_is_noticed() {
     let channel = ssh.open("echo up; kill -STOP $PPID; sleep 1000", async {}).await.unwrap();
     assert!("up\n".starts_with(&all(channel.stdout).await));
     assert!(ssh.open("true", async {}).await.is_err());
+}
+
+#[tokio::test]
+async fn a_command_that_does_not_start_is_given_up() {
+    let mut server = Server::start();
+    let target = SshTarget { start: Duration::from_millis(300), ..server.target.clone() };
+    let mut ssh = server.connect_to(&target).await;
+    // Told to, the command stops its own session's server. The keepalives are too slow to notice.
+    let mut channel = ssh.open("read go; kill -STOP $PPID; sleep 1000", async {}).await.unwrap();
+    channel.stdin.write_all(b"go\n").await.unwrap();
+    let end = Instant::now() + PATIENCE;
+    let error = loop {
+        match ssh.open("true", async {}).await {
+            Err(error) => break error,
+            Ok(_) => assert!(Instant::now() < end, "the server goes on"),
+        }
+    };
+    assert_eq!(error.to_string(), "no command starts over SSH within 0.3 s");
+    assert!(!ssh.is_closed(), "a dead link ended it, not the time limit");
 }

@@ -1,30 +1,30 @@
 //! The shared libraries of this host's own programs, as its loader finds them.
 
+use crate::host::HostTools;
 use kab_board::BootError;
 use kab_images::Archive;
+use kab_lifeline::Command;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::time::Duration;
+
+/// For `ldd`, which loads a program's libraries, from a cold disk at worst.
+const LDD: Duration = Duration::from_secs(20);
 
 /// Libraries and the loader itself, by absolute path; none for a static program.
-pub(super) fn of(program: &Path) -> Result<Vec<PathBuf>, BootError> {
+pub(super) fn of(host: &HostTools, program: &Path) -> Result<Vec<PathBuf>, BootError> {
     let failed = |cause: String| BootError::Lab {
         cause: format!("cannot list libraries of {}: {cause}", program.display()),
     };
-    let output = Command::new("ldd")
-        .arg(program)
-        .env("LC_ALL", "C")
-        .output()
-        .map_err(|error| failed(format!("ldd: {error}")))?;
-    let said = String::from_utf8_lossy(&output.stdout);
+    let command = Command::new("ldd").arg(program).env("LC_ALL", "C");
+    let said = host.ask(command, LDD).map_err(|error| failed(format!("ldd: {error}")))?;
     // ldd fails on a static program; on which stream it says so differs between versions.
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    if [&said, &complaint].iter().any(|text| text.contains("not a dynamic executable")) {
+    if [&said.stdout, &said.stderr].iter().any(|text| text.contains("not a dynamic executable")) {
         return Ok(Vec::new());
     }
-    if !output.status.success() {
-        return Err(failed(complaint.trim().to_owned()));
+    if !said.ended.success() {
+        return Err(failed(said.stderr.trim().to_owned()));
     }
-    parse(&said).map_err(|missing| failed(format!("{missing} is missing")))
+    parse(&said.stdout).map_err(|missing| failed(format!("{missing} is missing")))
 }
 
 /// Paths out of ldd's listing; an error is the name of a library that was not found.

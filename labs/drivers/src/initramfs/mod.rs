@@ -10,9 +10,10 @@ use crate::host::HostTools;
 use crate::keys::BoardKeys;
 use kab_board::BootError;
 use kab_images::{Archive, ArchiveError};
+use kab_lifeline::Command;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::time::Duration;
 
 /// Printed on the console when everything but the SSH server is up.
 pub(crate) const READY: &str = "kab-board: ready";
@@ -22,6 +23,9 @@ pub(crate) const NO_NETWORK: &str = "kab-board: no network";
 
 /// Least memory of a machine, bytes: the archive is in memory twice while it is unpacked.
 pub(crate) const LEAST_MEMORY: u64 = 256 << 20;
+
+/// For `busybox --list`, a small static program, from a cold disk at worst.
+const LIST: Duration = Duration::from_secs(5);
 
 /// Where Dropbear finds its host key.
 const HOST_KEY: &str = "etc/dropbear/host_ed25519";
@@ -60,11 +64,11 @@ fn programs(archive: &mut Archive, host: &HostTools) -> Result<(), BootError> {
         [(&busybox, "bin/busybox"), (&dropbear, "usr/sbin/dropbear"), (&fio, "usr/bin/fio")]
     {
         archive.file(place, 0o755, read(program)?).map_err(lab)?;
-        for library in libraries::of(program)? {
+        for library in libraries::of(host, program)? {
             archive.file(&library.to_string_lossy(), 0o755, read(&library)?).map_err(lab)?;
         }
     }
-    for applet in applets(&busybox)? {
+    for applet in applets(host, &busybox)? {
         let place = format!("bin/{applet}");
         if !archive.contains(&place) {
             archive.symlink(&place, "busybox").map_err(lab)?;
@@ -106,14 +110,14 @@ fn settings(archive: &mut Archive, keys: &BoardKeys) -> Result<(), ArchiveError>
 }
 
 /// Names by which this busybox can be called.
-fn applets(busybox: &Path) -> Result<Vec<String>, BootError> {
+fn applets(host: &HostTools, busybox: &Path) -> Result<Vec<String>, BootError> {
     let failed =
         |error: &dyn std::fmt::Display| lab(format!("cannot run {} --list: {error}", busybox.display()));
-    let output = Command::new(busybox).arg("--list").output().map_err(|error| failed(&error))?;
-    if !output.status.success() {
-        return Err(failed(&output.status));
+    let said = host.ask(Command::new(busybox).arg("--list"), LIST).map_err(|error| failed(&error))?;
+    if !said.ended.success() {
+        return Err(failed(&said.ended));
     }
-    let list: Vec<String> = String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect();
+    let list: Vec<String> = said.stdout.lines().map(str::to_owned).collect();
     for needed in ["sh", "init", "mount", "ip", "hostname", "mkdir"] {
         if !list.iter().any(|applet| applet == needed) {
             return Err(lab(format!(

@@ -140,6 +140,7 @@ impl Board for QemuBoard {
                 key: keys.client.clone(),
                 host_key: keys.host_public(),
                 keepalive: SshTarget::KEEPALIVE,
+                start: SshTarget::START,
             };
             let (mut machine, _folder) = self.start(&qemu, request, accel, port).await?;
             match machine.shell(&target, stretched_now(self.boot_timeout)).await {

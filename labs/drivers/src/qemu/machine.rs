@@ -1,7 +1,7 @@
 //! One running QEMU: its console, its end, the way to its shell.
 
 use super::console::{Console, Feed, Seen, escaped_lines, follow};
-use crate::host::HostTools;
+use crate::host::{HostTools, with_source};
 use crate::ssh::{Ssh, SshError, SshTarget};
 use kab_board::BootError;
 use kab_lifeline::{Command, Ended, Lost, Output, Process};
@@ -71,11 +71,11 @@ impl Machine {
         })?;
         let command = Command::new(program).args(arguments).stdout(Output::Pipe).stderr(Output::Pipe);
         let started = Instant::now();
-        let process = host.lifeline.start(command).await.map_err(|error| {
-            let reason =
-                std::error::Error::source(&error).map(|source| format!(": {source}")).unwrap_or_default();
-            BootError::Lab { cause: format!("{error}{reason}") }
-        })?;
+        let process = host
+            .lifeline
+            .start(command)
+            .await
+            .map_err(|error| BootError::Lab { cause: with_source(&error) })?;
         let (console, feed) = Console::new();
         let (exit_sender, exit) = watch::channel(None);
         let (stop, stopped) = oneshot::channel();

@@ -1,13 +1,23 @@
 //! Which QEMU this is, and whether it has the devices that a board wants.
 
-use crate::host::HostTools;
+use crate::host::{HostTools, stretched_now, with_source};
 use kab_board::BootError;
+use kab_lifeline::{Command, Output};
 use kab_model::{DiskKind, QemuSpec};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::io::AsyncReadExt;
+use tokio::time::timeout;
 
 /// Name of the program for x86-64.
 const PROGRAM: &str = "qemu-system-x86_64";
 const PACKAGE: &str = "qemu-system-x86";
+
+/// For `--version`, which loads some hundred libraries, from a cold disk at worst.
+const VERSION: Duration = Duration::from_secs(20);
+
+/// Most of it that is read, bytes.
+const MOST_SAID: u64 = 4 << 10;
 
 /// An installed QEMU.
 pub(super) struct Qemu {
@@ -21,13 +31,11 @@ impl Qemu {
     /// Finds it and asks for its version.
     pub(super) async fn find(host: &HostTools) -> Result<Self, BootError> {
         let program = host.find(PROGRAM, PACKAGE)?;
-        let output = tokio::process::Command::new(&program)
-            .arg("--version")
-            .kill_on_drop(true)
-            .output()
-            .await
-            .map_err(|error| unusable(&program, &error))?;
-        let said = String::from_utf8_lossy(&output.stdout);
+        let command = Command::new(&program).arg("--version").stdout(Output::Pipe).stderr(Output::Null);
+        let said = match timeout(stretched_now(VERSION), said(host, command)).await {
+            Ok(said) => said.map_err(|error| unusable(&program, &error))?,
+            Err(_) => return Err(unusable(&program, &"it does not tell its version in time")),
+        };
         let line = said.lines().next().unwrap_or_default().to_owned();
         let version = parse(&line).ok_or_else(|| unusable(&program, &format!("{line:?} is no version")))?;
         Ok(Self { program, line, version })
@@ -56,6 +64,17 @@ impl Qemu {
         }
         Ok(())
     }
+}
+
+/// Standard output of a command, which ends when the future is dropped.
+async fn said(host: &HostTools, command: Command) -> Result<String, String> {
+    let mut process = host.lifeline.start(command).await.map_err(|error| with_source(&error))?;
+    let mut said = Vec::new();
+    if let Some(stdout) = process.stdout.take() {
+        stdout.take(MOST_SAID).read_to_end(&mut said).await.map_err(|error| error.to_string())?;
+    }
+    process.wait().await.map_err(|error| error.to_string())?;
+    Ok(String::from_utf8_lossy(&said).into_owned())
 }
 
 fn too_old(disk: &str, mcq: bool, needed: (u32, u32), line: &str) -> String {
