@@ -4,26 +4,40 @@ use crate::findings::{Board, Detail};
 use crate::layout::{self, Kind, Strip};
 use crate::quantity::grouped;
 use crate::sections::Setting;
-use crate::view::Block;
+use crate::view::{Block, Table};
+use kab_model::Metric;
 
-/// A line of a block: its label, the value, how it is printed.
-type Line = (&'static str, fn(&Detail) -> Option<String>);
+/// A line of a block: its label, and one text a variant.
+type Line = (String, Vec<Option<String>>);
 
-/// Lines in the order in which people post them.
-const LINES: [Line; 12] = [
-    ("boots/trials", |d| (d.visits > 0).then(|| format!("{}/{}", d.visits, d.trials))),
-    ("min IOPS", |d| d.min_iops.map(grouped)),
-    ("max IOPS", |d| d.max_iops.map(grouped)),
-    ("mean IOPS", |d| d.mean_iops.map(grouped)),
-    ("spread of boots", |d| d.spread_pct.map(|value| format!("{value:.1}%"))),
-    ("slow+fast boots", |d| d.modes.map(|(slow, fast)| format!("{slow}+{fast}"))),
-    ("cpu % usr (fio)", |d| d.usr_pct.map(|value| format!("{value:.2}"))),
-    ("cpu % sys (fio)", |d| d.sys_pct.map(|value| format!("{value:.2}"))),
-    ("CPU us/IO, board", |d| d.cpu_per_io.map(|value| format!("{:.2}", value / 1e3))),
-    ("bw MB/s", |d| d.bw.map(|value| format!("{:.2}", value / 1e6))),
-    ("clat mean us", |d| d.clat_mean.map(|value| grouped(value / 1e3))),
-    ("clat p99 us", |d| d.clat_p99.map(|value| grouped(value / 1e3))),
-];
+/// All lines in the order in which people post them, metrics in the units of the tables.
+fn lines(setting: &Setting, board: &Board, details: &[Detail]) -> Vec<Line> {
+    let with = |label: &str, text: &dyn Fn(&Detail) -> Option<String>| -> Line {
+        (label.to_owned(), details.iter().map(text).collect())
+    };
+    let metric = |label: &str, metric: Metric, pick: fn(&Detail) -> Option<f64>| -> Line {
+        let of_board: Vec<f64> = board.cells.iter().flat_map(|cell| &cell.details).filter_map(pick).collect();
+        let unit = setting.unit(metric, &of_board);
+        let text = |value: f64| if metric == Metric::Bw { format!("{value:.2}") } else { grouped(value) };
+        let texts = details.iter().map(|d| pick(d).map(|value| text(value * unit.factor))).collect();
+        (label.replace('*', unit.name), texts)
+    };
+    let percent = |value: Option<f64>, digits: usize| value.map(|value| format!("{value:.digits$}"));
+    vec![
+        with("boots/trials", &|d| (d.visits > 0).then(|| format!("{}/{}", d.visits, d.trials))),
+        with("mean IOPS", &|d| d.mean_iops.map(grouped)),
+        with("slowest boot", &|d| d.min_iops.map(grouped)),
+        with("fastest boot", &|d| d.max_iops.map(grouped)),
+        with("spread of boots", &|d| d.spread_pct.map(|value| format!("{value:.1}%"))),
+        with("slow+fast boots", &|d| d.modes.map(|(slow, fast)| format!("{slow}+{fast}"))),
+        with("cpu % usr (fio)", &|d| percent(d.usr_pct, 2)),
+        with("cpu % sys (fio)", &|d| percent(d.sys_pct, 2)),
+        metric("CPU */IO, board", Metric::CpuPerIo, |d| d.cpu_per_io),
+        metric("bw *", Metric::Bw, |d| d.bw),
+        metric("clat mean *", Metric::ClatMean, |d| d.clat_mean),
+        metric("clat p99 *", Metric::ClatP99, |d| d.clat_p99),
+    ]
+}
 
 /// All blocks, board by board.
 pub(crate) fn blocks(setting: &Setting) -> Vec<Block> {
@@ -36,24 +50,23 @@ fn of_board(setting: &Setting, board: &Board) -> Vec<Block> {
         blocks.push(Block {
             board: (at == 0).then(|| setting.plain(&board.name)),
             heading: setting.plain(&cell.label),
-            tables: block_tables(setting, &cell.details),
+            tables: block_tables(setting, board, &cell.details),
         });
     }
     blocks
 }
 
 /// Lines that no variant has are left out.
-fn block_tables(setting: &Setting, details: &[Detail]) -> Vec<crate::view::Table> {
-    let lines: Vec<&Line> =
-        LINES.iter().filter(|(_, value)| details.iter().any(|d| value(d).is_some())).collect();
-    let cells = lines.iter().map(|(label, _)| (*label).to_owned()).collect();
+fn block_tables(setting: &Setting, board: &Board, details: &[Detail]) -> Vec<Table> {
+    let mut lines = lines(setting, board, details);
+    lines.retain(|(_, texts)| texts.iter().any(Option::is_some));
+    let cells = lines.iter().map(|(label, _)| label.clone()).collect();
     let label = Strip { head: String::new(), cells, kind: Kind::Label };
-    let columns: Vec<Strip> = details
-        .iter()
-        .enumerate()
-        .map(|(variant, detail)| Strip {
+    let text = |line: &Line, variant: usize| line.1[variant].clone().unwrap_or_else(|| "-".to_owned());
+    let columns: Vec<Strip> = (0..details.len())
+        .map(|variant| Strip {
             head: setting.letter(variant).to_owned(),
-            cells: lines.iter().map(|(_, value)| value(detail).unwrap_or_else(|| "-".to_owned())).collect(),
+            cells: lines.iter().map(|line| text(line, variant)).collect(),
             kind: Kind::Value(variant),
         })
         .collect();

@@ -1,6 +1,6 @@
 //! The tables of the boards, with their marks, footnotes and legend.
 
-use crate::findings::{Acceleration, Board, CellMetric, Change, Family, Mean, Verdict};
+use crate::findings::{Acceleration, Board, CellMetric, Change, CpuPerIo, Family, Group, Mean, Verdict};
 use crate::layout::{self, GEOMEAN, Kind, Strip};
 use crate::quantity::{
     KEEP, Unit, clip, counted, decimals, interval, interval_width, kept, metric_title, percent, size,
@@ -36,10 +36,11 @@ pub(crate) fn primary(setting: &Setting, footnotes: &mut Footnotes) -> Vec<Board
     (0..setting.findings.boards.len())
         .map(|board| {
             let found = &setting.findings.boards[board];
+            let view = metric_view(setting, found, 0, family, footnotes);
             BoardView {
                 heading: heading(setting, found),
-                lines: cpu_line(setting, found).into_iter().collect(),
-                ..metric_view(setting, found, 0, family, footnotes)
+                lines: cpu_lines(setting, found, footnotes),
+                ..view
             }
         })
         .collect()
@@ -75,12 +76,15 @@ pub(crate) fn legend(setting: &Setting, exploratory: &[BoardView]) -> Vec<String
     if seen.is_empty() {
         return Vec::new();
     }
-    let family = counted(findings.primary.comparisons, "comparison");
     let within = margin(findings.primary);
-    let mut lines = vec![format!("- worse  + better  = same within {within}  ? undecided  ({family})")];
+    let mut lines = vec![format!("- worse  + better  = same within {within}  ? undecided")];
+    if findings.primary.comparisons > 1 {
+        let family = findings.primary.comparisons;
+        lines.push(format!("95% CI: each comparison alone; verdicts: corrected for all {family} (Holm)"));
+    }
     let mut parts = Vec::new();
     if seen.iter().any(|v| matches!(v, Verdict::LikelyWorse | Verdict::LikelyBetter)) {
-        parts.push("(-) (+) likely, 1 in 20 false");
+        parts.push("(-) (+) likely, 1 in 20 false (Benjamini-Hochberg)");
     }
     if seen.contains(&Verdict::Identical) {
         parts.push("== identical image");
@@ -144,14 +148,15 @@ fn metric_view(
         .flat_map(|cell| &cell.metrics[at].means)
         .filter_map(|mean| if let Mean::Value(value) = mean { Some(*value) } else { None })
         .collect();
-    let unit = Unit::fitting(family.metric, &values);
+    let unit = setting.unit(family.metric, &values);
     let scaled: Vec<f64> = values.iter().map(|value| value * unit.factor).collect();
     let digits = decimals(&scaled);
-    let with_geomean = at == 0 && board.geomean.iter().any(Option::is_some);
+    let summaries = if at == 0 { summarised(board) } else { Vec::new() };
     let mut labels: Vec<String> = board.cells.iter().map(|cell| setting.plain(&cell.label)).collect();
-    if with_geomean {
-        labels.push(GEOMEAN.to_owned());
-    }
+    labels.extend(summaries.iter().map(|group| match board.groups.len() {
+        1 => GEOMEAN.to_owned(),
+        _ => format!("{GEOMEAN} {}", setting.plain(&group.name)),
+    }));
     let label = Strip { head: String::new(), cells: labels, kind: Kind::Label };
     let value_strips: Vec<Strip> = (0..setting.findings.variants.len())
         .map(|variant| {
@@ -159,12 +164,12 @@ fn metric_view(
                 mean_text(cell.metrics[at].means[variant], unit.factor, digits)
             };
             let mut cells: Vec<String> = board.cells.iter().map(text).collect();
-            cells.extend(with_geomean.then(String::new));
+            cells.extend(summaries.iter().map(|_| String::new()));
             Strip { head: setting.letter(variant).to_owned(), cells, kind: Kind::Value(variant) }
         })
         .collect();
     let change_strips: Vec<Strip> = (0..setting.findings.pairs.len())
-        .map(|pair| change_strip(setting, board, at, pair, with_geomean, footnotes))
+        .map(|pair| change_strip(setting, board, at, pair, &summaries, footnotes))
         .collect();
     BoardView {
         heading: String::new(),
@@ -178,6 +183,11 @@ fn metric_view(
         ),
         lines: Vec::new(),
     }
+}
+
+/// The workloads that have a geometric mean for at least one pair.
+fn summarised(board: &Board) -> Vec<&Group> {
+    board.groups.iter().filter(|group| group.geomean.iter().any(Option::is_some)).collect()
 }
 
 fn mean_text(mean: Mean, factor: f64, digits: usize) -> String {
@@ -214,7 +224,7 @@ fn change_strip(
     board: &Board,
     at: usize,
     pair: usize,
-    with_geomean: bool,
+    summaries: &[&Group],
     footnotes: &mut Footnotes,
 ) -> Strip {
     let mut texts: Vec<ChangeText> = board
@@ -225,14 +235,11 @@ fn change_strip(
             ChangeText { percent: change.percent, interval: change.interval, mark: mark(change, footnotes) }
         })
         .collect();
-    if with_geomean {
-        let total = board.geomean[pair];
-        texts.push(ChangeText {
-            percent: total.map(|total| total.percent),
-            interval: total.and_then(|total| total.interval),
-            mark: String::new(),
-        });
-    }
+    texts.extend(summaries.iter().map(|group| group.geomean[pair]).map(|total| ChangeText {
+        percent: total.map(|total| total.percent),
+        interval: total.and_then(|total| total.interval),
+        mark: String::new(),
+    }));
     let (candidate, reference) = setting.findings.pairs[pair];
     let (head, cells) = aligned(&setting.versus(pair), &texts);
     Strip { head, cells, kind: Kind::Change(candidate, reference) }
@@ -276,24 +283,47 @@ fn aligned(versus: &str, texts: &[ChangeText]) -> (String, Vec<String>) {
     (head, cells.collect())
 }
 
-/// `CPU us/IO, whole board, geomean of 4 tests: A 14.1  B 15.0`.
-fn cpu_line(setting: &Setting, board: &Board) -> Option<String> {
+/// `CPU us/IO, whole board, geomean of 4 tests (exploratory): A 14.1, B 15.0; B vs A +6.4% [+6.1,+6.7] -`, or a line for each of
+/// several workloads below a heading.
+fn cpu_lines(setting: &Setting, board: &Board, footnotes: &mut Footnotes) -> Vec<String> {
     if setting.findings.primary.metric == Metric::CpuPerIo {
-        return None;
+        return Vec::new();
     }
-    let cpu = board.cpu_per_io.as_ref()?;
-    let values: Vec<f64> = cpu.values.iter().copied().flatten().collect();
-    let unit = Unit::fitting(Metric::CpuPerIo, &values);
-    let scaled: Vec<f64> = values.iter().map(|value| value * unit.factor).collect();
+    let groups: Vec<(&Group, &CpuPerIo)> =
+        board.groups.iter().filter_map(|group| Some((group, group.cpu_per_io.as_ref()?))).collect();
+    let values: Vec<f64> = groups.iter().flat_map(|(_, cpu)| &cpu.values).copied().flatten().collect();
+    if values.is_empty() {
+        return Vec::new();
+    }
+    let unit = setting.unit(Metric::CpuPerIo, &values);
+    let title = format!("CPU {}/IO, whole board", unit.name);
+    if let [(_, cpu)] = groups.as_slice() {
+        let cells = if cpu.cells == 1 { String::new() } else { format!(", geomean of {} tests", cpu.cells) };
+        return vec![format!("{title}{cells} (exploratory): {}", cpu_text(setting, cpu, unit, footnotes))];
+    }
+    let mut lines = vec![format!("{title}, geomean of each workload (exploratory):")];
+    lines.extend(groups.iter().map(|(group, cpu)| {
+        format!("  {}: {}", setting.plain(&group.name), cpu_text(setting, cpu, unit, footnotes))
+    }));
+    lines
+}
+
+/// The values, and for every pair that has both the change with its interval and its mark.
+fn cpu_text(setting: &Setting, cpu: &CpuPerIo, unit: Unit, footnotes: &mut Footnotes) -> String {
+    let scaled: Vec<f64> = cpu.values.iter().flatten().map(|value| value * unit.factor).collect();
     let digits = decimals(&scaled);
-    let parts: Vec<String> = cpu
-        .values
-        .iter()
-        .enumerate()
-        .filter_map(|(variant, value)| {
-            Some(format!("{}{KEEP}{:.digits$}", setting.letter(variant), (*value)? * unit.factor))
-        })
-        .collect();
-    let cells = if cpu.cells == 1 { String::new() } else { format!(", geomean of {} tests", cpu.cells) };
-    (!parts.is_empty()).then(|| format!("CPU {}/IO, whole board{cells}: {}", unit.name, parts.join("  ")))
+    let value = |(variant, value): (usize, &Option<f64>)| {
+        Some(format!("{}{KEEP}{:.digits$}", setting.letter(variant), (*value)? * unit.factor))
+    };
+    let values: Vec<String> = cpu.values.iter().enumerate().filter_map(value).collect();
+    let mut parts = vec![values.join(", ")];
+    for (pair, (candidate, reference)) in setting.findings.pairs.iter().enumerate() {
+        let both = cpu.values[*candidate].is_some() && cpu.values[*reference].is_some();
+        let Some(change) = cpu.changes.get(pair).filter(|_| both) else { continue };
+        let Some(value) = change.percent else { continue };
+        let range = change.interval.map(|range| format!(" {}", interval(range, 0))).unwrap_or_default();
+        let text = format!("{} {}{range} {}", setting.versus(pair), percent(value), mark(change, footnotes));
+        parts.push(kept(&text));
+    }
+    parts.join("; ")
 }

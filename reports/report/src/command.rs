@@ -1,6 +1,7 @@
 //! The fio commands of a run, summarised: one line for all cells whose options form a full product, with the values that
 //! differ in braces as a shell expands them.
 
+use crate::findings::Timing;
 use kab_model::{Cell, FioOption};
 
 /// The options of the commands, each workload on its own; the target is `<name>`.
@@ -13,6 +14,32 @@ pub(crate) fn summarise(cells: &[Cell]) -> Vec<Vec<String>> {
         rest = other;
     }
     commands
+}
+
+/// Run time and ramp time of a cell. What the options say is believed where it adds up to the time that was planned.
+pub(crate) fn timing(cell: &Cell) -> Option<Timing> {
+    let planned_ms = cell.planned_ms?;
+    let of = |name: &str| cell.fio.iter().rev().find(|option| option.name == name);
+    let ramp_ms = of("ramp_time").and_then(|option| milliseconds(&option.value)).unwrap_or(0);
+    let runtime_ms = of("runtime").and_then(|option| milliseconds(&option.value));
+    match runtime_ms {
+        Some(runtime_ms) if runtime_ms + ramp_ms == planned_ms => Some(Timing { runtime_ms, ramp_ms }),
+        _ => Some(Timing { runtime_ms: planned_ms, ramp_ms: 0 }),
+    }
+}
+
+/// A time as fio reads it, without a unit in seconds; nothing for the rarer ways to write one.
+fn milliseconds(text: &str) -> Option<u64> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let number: u64 = text[..digits].parse().ok()?;
+    let factor = match text[digits..].trim() {
+        "ms" => 1,
+        "" | "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return None,
+    };
+    number.checked_mul(factor).filter(|ms| *ms <= u64::from(u32::MAX))
 }
 
 /// Braces can only join cells with the same option names in the same order, on the same target.
@@ -125,6 +152,18 @@ mod tests {
             commands[0].join(" "),
             "--name=w --rw=rand{read,write} --numjobs={1,8} --time_based --filename=<disk>"
         );
+    }
+
+    #[test]
+    fn the_ramp_is_no_part_of_the_run_time() {
+        let timed = |runtime: &str, ramp: &str, planned_ms| {
+            let cell = Cell { planned_ms, ..cell(&[("ramp_time", ramp), ("runtime", runtime)]) };
+            timing(&cell).map(|timing| (timing.runtime_ms, timing.ramp_ms))
+        };
+        assert_eq!(timed("2s", "500ms", Some(2500)), Some((2000, 500)));
+        assert_eq!(timed("1m", "5", Some(65_000)), Some((60_000, 5000)));
+        assert_eq!(timed("00:01:30", "5", Some(95_000)), Some((95_000, 0)), "not understood, not guessed");
+        assert_eq!(timed("2s", "1s", None), None);
     }
 
     #[test]

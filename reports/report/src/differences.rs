@@ -107,6 +107,13 @@ fn config(run: &Run, planned: &PlannedVariant, baseline: &PlannedVariant) -> Opt
     (ours != theirs).then_some(Difference::FinalConfig)
 }
 
+/// What every variant was configured with, in the baseline's order.
+pub(crate) fn common_config(plan: &Plan) -> Vec<String> {
+    let Some(baseline) = plan.variant(&plan.baseline) else { return Vec::new() };
+    let everywhere = |item: &&ConfigItem| plan.variants.iter().all(|variant| variant.config.contains(item));
+    baseline.config.iter().filter(everywhere).map(config_item).collect()
+}
+
 /// An item as the experiment writes it; of a path only the file's name, for a report is public.
 fn config_item(item: &ConfigItem) -> String {
     match item {

@@ -80,6 +80,15 @@ impl Findings {
     }
 }
 
+/// How long fio was asked to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Timing {
+    /// Measured time, milliseconds.
+    pub runtime_ms: u64,
+    /// Time before it that is not measured, milliseconds.
+    pub ramp_ms: u64,
+}
+
 /// Visits done and planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Progress {
@@ -181,11 +190,8 @@ pub struct Board {
     pub facts: BoardFacts,
     /// Cells in the order of the plan.
     pub cells: Vec<Cell>,
-    /// Geometric mean of the primary metric's change over the cells, one a pair; absent where it cannot be had.
-    pub geomean: Vec<Option<Geomean>>,
-    /// Geometric mean over the cells of board-wide CPU time an I/O, nanoseconds, one a variant; absent unless every
-    /// variant with numbers has it in every cell that is used.
-    pub cpu_per_io: Option<CpuPerIo>,
+    /// The workloads with their summaries, in the order of the plan: means over unlike workloads would say nothing.
+    pub groups: Vec<Group>,
     /// How visits and trials of each variant ended, one a variant.
     pub tallies: Vec<Tally>,
     /// Trials of the primary metric that lie far from the others, one a variant; they stay in every number.
@@ -314,7 +320,7 @@ pub struct Change {
     pub visits: (usize, usize),
     /// Whether the interval is that of ranks, because an outlier ruined the other.
     pub robust: bool,
-    /// Undecided: about how many more rounds would decide; absent where noise must fall first.
+    /// Undecided: about how many more rounds would decide; absent beyond a hundred.
     pub more_rounds: Option<usize>,
 }
 
@@ -382,7 +388,19 @@ impl Verdict {
     }
 }
 
-/// A change over all cells of a board.
+/// The cells of one workload on one target, summarised on one board.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Group {
+    /// Name of the workload, with the target where the workload has several.
+    pub name: String,
+    /// Geometric mean of the primary metric's change over the cells, one a pair; absent where it cannot be had.
+    pub geomean: Vec<Option<Geomean>>,
+    /// Geometric mean over the cells of board-wide CPU time an I/O, nanoseconds, one a variant; absent unless every
+    /// variant with numbers has it in every cell that is used.
+    pub cpu_per_io: Option<CpuPerIo>,
+}
+
+/// A change over the cells of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Geomean {
     /// Percent.
@@ -395,11 +413,13 @@ pub struct Geomean {
     pub rounds: usize,
 }
 
-/// CPU cost on one board.
+/// CPU cost of one group on one board.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CpuPerIo {
     /// Nanoseconds an I/O, one a variant; `None` for a variant without numbers.
     pub values: Vec<Option<f64>>,
+    /// What follows, one a pair: exploratory, corrected over all groups and boards.
+    pub changes: Vec<Change>,
     /// Cells in the mean.
     pub cells: usize,
 }
@@ -415,6 +435,10 @@ pub struct Tally {
     pub crashes: Vec<Seen>,
     /// Visits that were the lab's fault.
     pub void_visits: Vec<Seen>,
+    /// Visits that ended with kab itself and were made again; no part of any other count.
+    pub interrupted: usize,
+    /// Visits that ended with kab itself and were not made again so far.
+    pub interrupted_for_good: usize,
     /// Trials that were judged, warm-ups and void attempts left out.
     pub trials: usize,
     /// Trials with something to note; their numbers count.
@@ -494,14 +518,16 @@ pub struct Method {
     pub trials: u32,
     /// Trials before them that do not count.
     pub warmup: u32,
-    /// Run times asked for, milliseconds, each once.
-    pub runtimes_ms: Vec<u64>,
+    /// Times asked for, each once.
+    pub times: Vec<Timing>,
     /// Pause before each trial, milliseconds.
     pub cooldown_ms: u64,
     /// fio versions that the boards told, each once.
     pub fio_versions: Vec<String>,
     /// The fio commands, one a workload or a part of it, without the program's name.
     pub commands: Vec<Vec<String>>,
+    /// Requested configuration that all variants have, as the experiment writes it, of files only the names.
+    pub config: Vec<String>,
     /// Compilers of the artifacts, each once.
     pub compilers: Vec<String>,
 }

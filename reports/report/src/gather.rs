@@ -3,9 +3,10 @@
 use crate::command;
 use crate::differences;
 use crate::findings::{
-    Acceleration, Board, BoardFacts, Cell, CellMetric, Changed, Detail, Family, Findings, Mean, Meta, Method,
-    Progress, Tally, Verdict,
+    Acceleration, Board, BoardFacts, Cell, CellMetric, Change, Changed, Detail, Family, Findings, Mean, Meta,
+    Method, Progress, Tally, Verdict,
 };
+use crate::groups;
 use crate::tallies::{count_differences, failed_visits, tally};
 use crate::verdicts::{Judged, Trials, mean};
 use kab_model::{
@@ -30,6 +31,9 @@ struct Gathering<'a> {
     primary: Judged,
     exploratory: Vec<(Metric, Judged)>,
     all: Vec<(Metric, Judged)>,
+    groups: Vec<groups::Cells>,
+    /// Changes of CPU time an I/O, `[board][group][pair]`.
+    cpu_changes: Vec<Vec<Vec<Change>>>,
 }
 
 impl<'a> Gathering<'a> {
@@ -48,7 +52,20 @@ impl<'a> Gathering<'a> {
         let primary = judged(plan.report.primary);
         let exploratory = asked.into_iter().map(|metric| (metric, judged(metric))).collect();
         let all = Metric::ALL.into_iter().map(|metric| (metric, judged(metric))).collect();
-        Self { run, plan, pairs, same, primary, exploratory, all }
+        let (groups, cpu_changes) = (groups::cells(plan), Vec::new());
+        let mut gathering = Self { run, plan, pairs, same, primary, exploratory, all, groups, cpu_changes };
+        gathering.cpu_changes = gathering.cpu_changes();
+        gathering
+    }
+
+    fn cpu_changes(&self) -> Vec<Vec<Vec<Change>>> {
+        let cpu = self.judged(Metric::CpuPerIo);
+        let of_board = |board: usize| {
+            let measured = self.primary.measured(board, self.plan.variants.len());
+            self.groups.iter().map(|group| cpu.common(board, &group.cells, &measured)).collect()
+        };
+        let cells: Vec<Vec<Vec<usize>>> = (0..self.plan.boards.len()).map(of_board).collect();
+        cpu.judge_groups(&cells, &self.pairs, &self.same)
     }
 
     fn findings(&self, meta: &Meta) -> Findings {
@@ -83,16 +100,14 @@ impl<'a> Gathering<'a> {
         let tallies: Vec<Tally> =
             self.plan.variants.iter().map(|variant| tally(&state.visits, &variant.name)).collect();
         let count = tallies.len();
-        let measured = self.primary.measured(board, count);
         let outliers = self.primary.outliers(board, count);
-        let cpu = &self.judged(Metric::CpuPerIo);
+        let cpu = (self.judged(Metric::CpuPerIo), &*self.cpu_changes[board]);
         let variant = |name| self.plan.variants.iter().position(|variant| &variant.name == name);
         Board {
             name: planned.spec.name.0.clone(),
             facts: board_facts(self.plan, planned, state),
             cells: (0..self.plan.cells.len()).map(|cell| self.cell(board, cell, state, &tallies)).collect(),
-            geomean: self.pairs.iter().map(|pair| self.primary.geomean(board, *pair, &measured)).collect(),
-            cpu_per_io: cpu.over_cells(board, count, &measured),
+            groups: groups::summaries(&self.groups, board, &self.pairs, count, &self.primary, cpu),
             count_differences: count_differences(&tallies, &outliers, &self.pairs),
             tallies,
             outliers,
@@ -259,10 +274,11 @@ fn method(run: &Run, plan: &Plan) -> Method {
         seed: plan.seed,
         trials: plan.trials,
         warmup: plan.warmup,
-        runtimes_ms: once(plan.cells.iter().filter_map(|cell| cell.planned_ms)),
+        times: once(plan.cells.iter().filter_map(command::timing)),
         cooldown_ms: plan.cooldown_ms,
         fio_versions: once(fio),
         commands: command::summarise(&plan.cells),
+        config: differences::common_config(plan),
         compilers: once(compilers),
     }
 }

@@ -146,7 +146,7 @@ fn cut_labels(mut label: Strip) -> Strip {
 /// `randread/1`, `randwrite/1` become `read/1`, `write/1` below the head `rand`: the common beginning is said once.
 /// Only words are shortened, and only where each row keeps some of it.
 fn shortened(label: &Strip) -> Strip {
-    let rows: Vec<&String> = label.cells.iter().filter(|cell| cell.as_str() != GEOMEAN).collect();
+    let rows: Vec<&String> = label.cells.iter().filter(|cell| !is_geomean(cell)).collect();
     let Some(first) = rows.first() else { return label.clone() };
     let shared = |end: &usize| rows.iter().all(|row| row.starts_with(&first[..*end]) && row.len() > *end);
     let letters = first.chars().take_while(char::is_ascii_alphabetic).count();
@@ -156,12 +156,17 @@ fn shortened(label: &Strip) -> Strip {
         return label.clone();
     }
     let cells =
-        label.cells.iter().map(|cell| if cell == GEOMEAN { cell.clone() } else { cell[end..].to_owned() });
+        label.cells.iter().map(|cell| if is_geomean(cell) { cell.clone() } else { cell[end..].to_owned() });
     Strip { head: first[..end].to_owned(), cells: cells.collect(), kind: label.kind }
 }
 
-/// Label of the last row of a board's table.
+/// What the labels of the last rows of a board's table begin with.
 pub(crate) const GEOMEAN: &str = "geomean";
+
+/// A row that no workload's label is told from by what both begin with.
+fn is_geomean(label: &str) -> bool {
+    label.strip_prefix(GEOMEAN).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+}
 
 #[cfg(test)]
 mod tests {

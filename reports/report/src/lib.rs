@@ -8,10 +8,12 @@
 
 mod blocks;
 mod boards;
+mod build_error;
 mod command;
 mod differences;
 mod findings;
 mod gather;
+mod groups;
 mod layout;
 mod made;
 mod notes;

@@ -1,6 +1,6 @@
 //! How the numbers were made: what differs between variants, the schedule, the commands, the ids.
 
-use crate::findings::{Difference, Variant};
+use crate::findings::{Difference, Timing, Variant};
 use crate::quantity::{clip, counted, kept, seconds};
 use crate::sections::Setting;
 use crate::view::Listed;
@@ -9,12 +9,12 @@ use crate::view::Listed;
 const SUBJECTS: usize = 8;
 /// Files and configuration items that are named.
 const NAMED: usize = 3;
+/// Items of a configuration that are listed.
+const ITEMS: usize = 12;
 /// Digits of a commit, as the kernel's `Fixes:` tags write it.
 const COMMIT: usize = 12;
 /// Digits of a digest in a short report.
 const DIGEST: usize = 16;
-/// Digits in a full one: as many as a line holds with its name.
-const LONG_DIGEST: usize = 48;
 
 /// What differs from the baseline or from the variant that a series went onto.
 pub(crate) fn differences(setting: &Setting) -> Vec<Listed> {
@@ -95,7 +95,7 @@ pub(crate) fn method(setting: &Setting) -> Vec<String> {
     if setting.findings.variants.is_empty() {
         return Vec::new();
     }
-    let times: Vec<String> = method.runtimes_ms.iter().map(|ms| seconds(*ms)).collect();
+    let times: Vec<String> = method.times.iter().map(|timing| time(*timing)).collect();
     let each = if times.is_empty() {
         format!("{} of each test", counted(method.trials as usize, "trial"))
     } else {
@@ -112,18 +112,28 @@ pub(crate) fn method(setting: &Setting) -> Vec<String> {
         schedule.push(kept(&format!("pause {}", seconds(method.cooldown_ms))));
     }
     let mut lines = vec![schedule.join(", ")];
-    let comparisons = setting.findings.primary.comparisons;
-    if comparisons > 0 {
-        let family = counted(comparisons, "comparison");
-        lines.push(format!(
-            "Verdicts: t and rank tests of boots, by rounds where 5 are complete; Holm over {family}"
-        ));
+    if setting.findings.primary.comparisons > 0 {
+        lines.push("Verdicts: t and rank tests of boots, by rounds where 5 are complete".to_owned());
     }
     lines.push(kernels(setting));
+    if !method.config.is_empty() {
+        let items: Vec<String> =
+            method.config.iter().take(ITEMS).map(|item| clip(&setting.plain(item), 60)).collect();
+        let more = method.config.len().saturating_sub(ITEMS);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        lines.push(format!("Config: {}{more}", items.join(" + ")));
+    }
     if let [compiler] = method.compilers.as_slice() {
         lines.push(format!("Built with {}", clip(&setting.plain(compiler), 60)));
     }
     lines
+}
+
+/// `2 s (ramp 0.5 s)`.
+fn time(timing: Timing) -> String {
+    let ramp =
+        if timing.ramp_ms > 0 { format!(" (ramp {})", seconds(timing.ramp_ms)) } else { String::new() };
+    format!("{}{ramp}", seconds(timing.runtime_ms))
 }
 
 /// `Kernels (x86_64): A 6.15.0 0ff41df1cb26, B 6.16.0 038d61fd6422`.
@@ -155,13 +165,15 @@ pub(crate) fn commands(setting: &Setting) -> Vec<String> {
     method.commands.iter().map(|words| format!("{program} {}", setting.plain(&words.join(" ")))).collect()
 }
 
-/// Versions, ids and digests; digests are longer in a full report.
+/// Versions, ids and digests; a full report has whole digests, which take a line each.
 pub(crate) fn provenance(setting: &Setting, full: bool) -> Vec<String> {
     let meta = &setting.findings.meta;
     let digest = |text: &str| {
         let (algorithm, digits) = text.split_once(':').unwrap_or(("blake3", text));
-        let shown: String = digits.chars().take(if full { LONG_DIGEST } else { DIGEST }).collect();
-        format!("{algorithm}:{shown}")
+        if full {
+            return format!("{algorithm} {digits}");
+        }
+        format!("{algorithm}:{}", digits.chars().take(DIGEST).collect::<String>())
     };
     let mut lines: Vec<String> = Vec::new();
     if !meta.host.is_empty() {

@@ -1,5 +1,6 @@
 //! What went wrong and what follows from it: failures for the answer, the rest for the notes.
 
+use crate::build_error;
 use crate::findings::{Board, CountDifference, Findings, Mean, Seen, Tally, Verdict};
 use crate::quantity::{clip, counted, kept, p_value};
 use crate::sections::Setting;
@@ -12,7 +13,7 @@ pub(crate) fn failures(setting: &Setting) -> Vec<String> {
     let mut sentences = Vec::new();
     for (at, variant) in setting.findings.variants.iter().enumerate() {
         if let Some(error) = &variant.build_error {
-            let cause = clip(&setting.plain(first_line(error)), QUOTED);
+            let cause = clip(&setting.plain(&build_error::cause(error)), QUOTED);
             sentences.push(format!("{} could not be built: {cause}", variant.letter));
         }
         for board in &setting.findings.boards {
@@ -60,6 +61,7 @@ pub(crate) fn notes(setting: &Setting) -> Vec<String> {
     }));
     outlying(setting, &mut notes);
     void(setting, &mut notes);
+    interrupted(setting, &mut notes);
     for board in &findings.boards {
         notes.extend(board.count_differences.iter().map(|found| count_difference(setting, board, found)));
     }
@@ -118,6 +120,27 @@ fn void(setting: &Setting, notes: &mut Vec<String>) {
     }
 }
 
+/// Visits that ended with kab: they say nothing of a variant, but a reader is told that the schedule was disturbed.
+fn interrupted(setting: &Setting, notes: &mut Vec<String>) {
+    type Count = fn(&Tally) -> usize;
+    let kinds: [(&str, Count); 2] = [
+        (" and repeated", |tally| tally.interrupted),
+        (", not repeated", |tally| tally.interrupted_for_good),
+    ];
+    for (then, count) in kinds {
+        let mut parts = Vec::new();
+        for board in &setting.findings.boards {
+            for (variant, tally) in board.tallies.iter().enumerate().filter(|(_, tally)| count(tally) > 0) {
+                let boots = counted(count(tally), "boot");
+                parts.push(kept(&format!("{}{} {boots}", setting.letter(variant), on_board(setting, board))));
+            }
+        }
+        if !parts.is_empty() {
+            notes.push(format!("Interrupted by the operator{then}: {}", parts.join(", ")));
+        }
+    }
+}
+
 /// One sentence for each variant that has any of what `pick` finds: hits, trials and reasons.
 fn each<'a>(
     setting: &Setting<'a>,
@@ -171,13 +194,12 @@ fn not_measured(setting: &Setting, notes: &mut Vec<String>) {
                 board.cells.iter().filter(missing).map(|cell| setting.plain(&cell.label)).collect();
             if !labels.is_empty() {
                 let which = if labels.len() == board.cells.len() {
-                    "no test".to_owned()
+                    "all tests".to_owned()
                 } else {
                     clip(&labels.join(", "), 60)
                 };
                 let (who, on) = (setting.letter(variant), on_board(setting, board));
-                let verb = if labels.len() == board.cells.len() { "has" } else { "lacks" };
-                notes.push(format!("Not measured: {who}{on} {verb} {which}."));
+                notes.push(format!("Not measured: {who}{on} ({which})"));
             }
         }
     }
@@ -222,10 +244,18 @@ fn more_rounds(findings: &Findings) -> Option<String> {
         .filter(|change| change.verdict == Verdict::Undecided)
         .map(|change| change.more_rounds)
         .collect();
-    let most = undecided.iter().max()?;
-    Some(match (most, undecided.iter().all(Option::is_some)) {
-        (Some(more), true) => format!("Undecided: about {} may decide.", counted(*more, "more round")),
-        _ => "Undecided: the noise between boots must fall first, more rounds will not do.".to_owned(),
+    let within: Vec<usize> = undecided.iter().copied().flatten().collect();
+    let beyond = undecided.len() - within.len();
+    let about = within.iter().max().map(|more| format!("about {}", counted(*more, "more round")));
+    Some(match (about, beyond) {
+        (None, 0) => return None,
+        (Some(about), 0) => format!("Undecided: {about} may decide."),
+        (None, _) => "Undecided: needs more than 100 more rounds: reduce the noise between boots.".to_owned(),
+        (Some(about), _) => format!(
+            "Undecided: {about} may decide {} of {}; the rest needs more than 100: reduce the noise between boots.",
+            within.len(),
+            undecided.len()
+        ),
     })
 }
 
@@ -248,10 +278,6 @@ fn on_board(setting: &Setting, board: &Board) -> String {
     } else {
         String::new()
     }
-}
-
-fn first_line(text: &str) -> &str {
-    text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no message")
 }
 
 fn capital(text: &str) -> String {

@@ -125,8 +125,8 @@ pub(crate) fn size(bytes: u64) -> String {
 pub(crate) fn seconds(ms: u64) -> String {
     match ms {
         _ if ms.is_multiple_of(1000) => format!("{} s", ms / 1000),
-        0..1000 => format!("{ms} ms"),
-        _ => format!("{:.1} s", ms as f64 / 1e3),
+        _ if ms.is_multiple_of(100) || ms > 1000 => format!("{:.1} s", ms as f64 / 1e3),
+        _ => format!("{ms} ms"),
     }
 }
 
@@ -266,8 +266,8 @@ mod tests {
         assert_eq!(size(1 << 30), "1GiB");
         assert_eq!(size(1536 << 20), "1536MiB");
         assert_eq!(
-            (seconds(30_000), seconds(500), seconds(2500)),
-            ("30 s".into(), "500 ms".into(), "2.5 s".into())
+            (seconds(30_000), seconds(50), seconds(500)),
+            ("30 s".into(), "50 ms".into(), "0.5 s".into())
         );
     }
 }

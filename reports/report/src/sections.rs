@@ -5,9 +5,10 @@ use crate::boards;
 use crate::findings::{Acceleration, Findings, Variant, Verdict};
 use crate::made;
 use crate::notes;
-use crate::quantity::{ascii, clip, counted, interval, metric_title, one_line, percent};
+use crate::quantity::{Unit, ascii, clip, counted, interval, metric_title, one_line, percent};
 use crate::render::Options;
 use crate::view::{Named, View};
+use kab_model::Metric;
 
 /// Names are listed up to this many; beyond, a range says more.
 const NAMED: usize = 2;
@@ -19,12 +20,21 @@ pub(crate) struct Setting<'a> {
     /// Columns that a line may have; none where tables are not wrapped.
     pub(crate) width: Option<usize>,
     options: Options,
+    latency: Unit,
 }
 
 impl Setting<'_> {
     /// Text that a person wrote, on one line and in the characters that are allowed.
     pub(crate) fn plain(&self, text: &str) -> String {
         if self.options.unicode { one_line(text) } else { ascii(text) }
+    }
+
+    /// The unit of a metric: one for all latencies of a report, and one for each other metric that `values` fit.
+    pub(crate) fn unit(&self, metric: Metric, values: &[f64]) -> Unit {
+        match metric {
+            Metric::ClatMean | Metric::ClatP99 => self.latency,
+            _ => Unit::fitting(metric, values),
+        }
     }
 
     /// The letter of a variant.
@@ -52,7 +62,7 @@ impl Setting<'_> {
 
 /// The whole report as ready pieces.
 pub(crate) fn view(findings: &Findings, options: Options, width: Option<usize>) -> View {
-    let setting = Setting { findings, width, options };
+    let setting = Setting { findings, width, options, latency: latency_unit(findings) };
     let mut footnotes = boards::Footnotes::default();
     let board_views = boards::primary(&setting, &mut footnotes);
     let exploratory = if options.full { boards::exploratory(&setting, &mut footnotes) } else { Vec::new() };
@@ -73,6 +83,13 @@ pub(crate) fn view(findings: &Findings, options: Options, width: Option<usize>) 
         exploratory,
         blocks: if options.full { blocks::blocks(&setting) } else { Vec::new() },
     }
+}
+
+/// The unit that leaves the smallest latency readable.
+fn latency_unit(findings: &Findings) -> Unit {
+    let details = findings.boards.iter().flat_map(|board| &board.cells).flat_map(|cell| &cell.details);
+    let smallest = details.flat_map(|d| [d.clat_mean, d.clat_p99]).flatten().reduce(f64::min);
+    Unit::fitting(Metric::ClatMean, &smallest.into_iter().collect::<Vec<_>>())
 }
 
 fn incomplete(findings: &Findings) -> Option<String> {
@@ -189,13 +206,15 @@ fn named(setting: &Setting, variant: &Variant) -> Named {
     let findings = setting.findings;
     let mut text = setting.plain(&variant.name);
     let mut origin = Vec::new();
-    let reference = setting.plain(&variant.reference);
     if variant.patches.is_empty() {
-        if !text.contains(&reference) {
-            origin.push(clip(&reference, 40));
+        let pinned = pinned(setting, variant);
+        if !text.contains(&pinned) {
+            origin.push(pinned);
         }
     } else {
-        let base = variant.on_top_of.map_or(reference, |base| setting.letter(base).to_owned());
+        let base = variant
+            .on_top_of
+            .map_or_else(|| pinned(setting, variant), |base| setting.letter(base).to_owned());
         origin.push(format!("{base} + {}", counted_patches(variant.patches.len())));
     }
     if let Some(same) = variant.same_as {
@@ -208,6 +227,18 @@ fn named(setting: &Setting, variant: &Variant) -> Named {
         text = format!("{text} ({})", origin.join(", "));
     }
     Named { name: variant.letter.clone(), text }
+}
+
+/// The ref, and what git calls its commit where that is another name: `linus: v6.16-rc1-12-g0ff41df1cb26`.
+fn pinned(setting: &Setting, variant: &Variant) -> String {
+    let reference = clip(&setting.plain(&variant.reference), 40);
+    let describe = variant.describe.as_deref().map(|text| clip(&setting.plain(text), 60));
+    let same = |describe: &String| *describe == reference || reference.ends_with(&format!("/{describe}"));
+    match describe.filter(|describe| !describe.is_empty() && !same(describe)) {
+        Some(describe) if variant.name == variant.reference => describe,
+        Some(describe) => format!("{reference}: {describe}"),
+        None => reference,
+    }
 }
 
 fn counted_patches(count: usize) -> String {

@@ -7,7 +7,7 @@ use kab_stats::counts::{Count, fisher};
 /// The level below which a difference of counts is a finding.
 const LEVEL: f64 = 0.05;
 
-/// Rule of a void visit that kab itself ended: no fault of the board, and no news for a reader.
+/// Rule of a void visit that kab itself ended: no fault of the board, so it is told and never tested.
 pub(crate) const INTERRUPTED: &str = "interrupted";
 
 /// The tally of one variant over the visits of one board.
@@ -15,7 +15,12 @@ pub(crate) fn tally(visits: &[Visit], variant: &VariantName) -> Tally {
     let mut tally = Tally::default();
     for visit in visits.iter().filter(|visit| &visit.key.variant == variant) {
         match &visit.state {
-            VisitState::Void(reason) if reason.rule == INTERRUPTED => continue,
+            VisitState::Void(reason) if reason.rule == INTERRUPTED => {
+                let again = |later: &&Visit| later.key.visit > visit.key.visit && same_place(later, visit);
+                let repeated = visits.iter().find(again).is_some();
+                *(if repeated { &mut tally.interrupted } else { &mut tally.interrupted_for_good }) += 1;
+                continue;
+            }
             VisitState::Void(reason) => {
                 see(&mut tally.void_visits, reason);
                 continue;
@@ -28,6 +33,11 @@ pub(crate) fn tally(visits: &[Visit], variant: &VariantName) -> Tally {
         trials(visit, &mut tally);
     }
     tally
+}
+
+/// Whether two visits stand for the same variant and round.
+fn same_place(a: &Visit, b: &Visit) -> bool {
+    a.key.round == b.key.round && a.key.variant == b.key.variant
 }
 
 fn trials(visit: &Visit, tally: &mut Tally) {

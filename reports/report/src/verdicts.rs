@@ -7,7 +7,7 @@ use kab_model::{CellId, Metric, Outcome, Plan, Run, TrialState, Visit, VisitStat
 use kab_stats::cell::{Gate, MIN_VISITS, Method};
 use kab_stats::outliers::{modes, outliers};
 use kab_stats::{
-    Better, CellInput, CellRule, CellVerdict, NoVerdict, Pair, Row, Scale, ShownBy, Units, judge,
+    Better, CellInput, CellRule, CellVerdict, NoVerdict, Pair, Row, Scale, ShownBy, Unit, Units, judge,
 };
 
 /// Margin for a specification that kab-stats refuses; the experiment's parser lets none through.
@@ -56,26 +56,10 @@ impl Judged {
             .collect();
         let units = inputs.iter().map(|board| board.iter().map(Units::of_cell).collect()).collect();
         let flat: Vec<CellInput> = inputs.iter().flatten().cloned().collect();
-        let mut judged = Self { inputs, units, changes: Vec::new(), comparisons: 0 };
-        judged.changes = vec![vec![Vec::new(); plan.cells.len()]; plan.boards.len()];
-        let mut verdicts: Vec<Option<CellVerdict>> = vec![None; flat.len() * pairs.len()];
-        for identical in [false, true] {
-            let chosen: Vec<usize> = (0..pairs.len()).filter(|pair| same[*pair] == identical).collect();
-            let stats: Vec<Pair> = chosen.iter().map(|pair| Pair::from(pairs[*pair])).collect();
-            for (at, verdict) in judge(&flat, &stats).into_iter().enumerate() {
-                if !identical {
-                    judged.comparisons = verdict.evidence.family;
-                }
-                verdicts[verdict.cell * pairs.len() + chosen[at % chosen.len()]] = Some(verdict);
-            }
-        }
-        for (at, verdict) in verdicts.into_iter().enumerate() {
-            let (cell, pair) = (at / pairs.len(), at % pairs.len());
-            let Some(verdict) = verdict else { continue };
-            let row = &mut judged.changes[cell / plan.cells.len()][cell % plan.cells.len()];
-            row.push(change(&verdict, same[pair]));
-        }
-        judged
+        let (changes, comparisons) = judge_all(&flat, pairs, same);
+        let mut changes = changes.into_iter();
+        let changes = plan.boards.iter().map(|_| changes.by_ref().take(plan.cells.len()).collect()).collect();
+        Self { inputs, units, changes, comparisons }
     }
 
     /// The changes of a cell, one a pair.
@@ -93,10 +77,9 @@ impl Judged {
         self.units[board][cell].values(variant).iter().map(|value| value.exp()).collect()
     }
 
-    /// Geometric mean of the change over the cells of a board that all of `variants` have.
-    pub(crate) fn geomean(&self, board: usize, pair: (usize, usize), variants: &[usize]) -> Option<Geomean> {
-        let cells = self.common(board, variants);
-        if cells.len() < 2 || !variants.contains(&pair.0) || !variants.contains(&pair.1) {
+    /// Geometric mean of the change over some cells of a board, which both variants must have.
+    pub(crate) fn geomean(&self, board: usize, pair: (usize, usize), cells: &[usize]) -> Option<Geomean> {
+        if cells.len() < 2 {
             return None;
         }
         let inputs: Vec<CellInput> = cells.iter().map(|cell| self.inputs[board][*cell].clone()).collect();
@@ -118,18 +101,55 @@ impl Judged {
         Some(Geomean { percent: percent(change), interval: None, cells: cells.len(), rounds: 0 })
     }
 
-    /// Geometric mean over the cells that all of `variants` have, one for each of `count` variants.
-    pub(crate) fn over_cells(&self, board: usize, count: usize, variants: &[usize]) -> Option<CpuPerIo> {
-        let cells = self.common(board, variants);
-        if cells.is_empty() || variants.is_empty() {
-            return None;
-        }
+    /// Geometric mean over some cells of a board, one for each of `count` variants; its changes are not judged yet.
+    pub(crate) fn over_cells(&self, board: usize, count: usize, cells: &[usize]) -> Option<CpuPerIo> {
         let value = |variant: usize| {
             let means: Option<Vec<f64>> =
                 cells.iter().map(|cell| average(&self.units[board][*cell].values(variant))).collect();
             average(&means?).map(f64::exp)
         };
-        Some(CpuPerIo { values: (0..count).map(value).collect(), cells: cells.len() })
+        let values = (0..count).map(value).collect();
+        (!cells.is_empty()).then(|| CpuPerIo { values, changes: Vec::new(), cells: cells.len() })
+    }
+
+    /// Judges the means over `groups` of cells, given for each board, as one family: `[board][group][pair]`. A visit counts where
+    /// it has a number in every cell of the group.
+    pub(crate) fn judge_groups(
+        &self,
+        groups: &[Vec<Vec<usize>>],
+        pairs: &[(usize, usize)],
+        same: &[bool],
+    ) -> Vec<Vec<Vec<Change>>> {
+        let of_board = |(board, groups): (usize, &Vec<Vec<usize>>)| {
+            groups.iter().map(|cells| self.pooled(board, cells)).collect::<Vec<CellInput>>()
+        };
+        let inputs: Vec<CellInput> = groups.iter().enumerate().flat_map(of_board).collect();
+        let mut changes = judge_all(&inputs, pairs, same).0.into_iter();
+        groups.iter().map(|groups| changes.by_ref().take(groups.len()).collect()).collect()
+    }
+
+    /// Some cells as one: a trial for each visit that all of them have, with the geometric mean.
+    fn pooled(&self, board: usize, cells: &[usize]) -> CellInput {
+        let rule = self.inputs[board][cells.first().copied().unwrap_or(0)].rule;
+        let Some((first, rest)) = cells.split_first() else { return CellInput { rule, rows: Vec::new() } };
+        let units = |cell: &usize| &self.units[board][*cell];
+        let variants: Vec<usize> = units(first).variants().collect();
+        let row = |variant: usize, unit: &Unit| {
+            let others = rest.iter().map(|cell| {
+                units(cell)
+                    .of(variant)
+                    .iter()
+                    .find(|other| other.visit == unit.visit)
+                    .map(|other| other.value)
+            });
+            let logs: Vec<f64> = std::iter::once(Some(unit.value)).chain(others).collect::<Option<_>>()?;
+            let value = average(&logs)?.exp();
+            Some(Row { variant, round: unit.round, visit: unit.visit, seq: unit.seq, value, void: false })
+        };
+        let of_variant = |variant: usize| {
+            units(first).of(variant).iter().filter_map(move |unit| row(variant, unit)).collect::<Vec<Row>>()
+        };
+        CellInput { rule, rows: variants.into_iter().flat_map(of_variant).collect() }
     }
 
     /// Variants with at least one visit in at least one cell of the board.
@@ -153,9 +173,34 @@ impl Judged {
         modes(&self.units[board][cell].values(variant)).map(|found| (found.low, found.high))
     }
 
-    fn common(&self, board: usize, variants: &[usize]) -> Vec<usize> {
-        kab_stats::geomean::common_cells(&self.inputs[board], variants)
+    /// Those of `cells` that all of `variants` have.
+    pub(crate) fn common(&self, board: usize, cells: &[usize], variants: &[usize]) -> Vec<usize> {
+        let has = |cell: &usize, variant: &usize| !self.units[board][*cell].of(*variant).is_empty();
+        cells.iter().copied().filter(|cell| variants.iter().all(|variant| has(cell, variant))).collect()
     }
+}
+
+/// The changes of every cell, one a pair, and the number of comparisons with a p-value. Pairs that are the same by construction are
+/// no part of the family.
+fn judge_all(cells: &[CellInput], pairs: &[(usize, usize)], same: &[bool]) -> (Vec<Vec<Change>>, usize) {
+    let mut comparisons = 0;
+    let mut verdicts: Vec<Option<CellVerdict>> = vec![None; cells.len() * pairs.len()];
+    for identical in [false, true] {
+        let chosen: Vec<usize> = (0..pairs.len()).filter(|pair| same[*pair] == identical).collect();
+        let stats: Vec<Pair> = chosen.iter().map(|pair| Pair::from(pairs[*pair])).collect();
+        for (at, verdict) in judge(cells, &stats).into_iter().enumerate() {
+            if !identical {
+                comparisons = verdict.evidence.family;
+            }
+            verdicts[verdict.cell * pairs.len() + chosen[at % chosen.len()]] = Some(verdict);
+        }
+    }
+    let mut changes = vec![Vec::new(); cells.len()];
+    for (at, verdict) in verdicts.into_iter().enumerate() {
+        let (cell, pair) = (at / pairs.len(), at % pairs.len());
+        changes[cell].extend(verdict.map(|verdict| change(&verdict, same[pair])));
+    }
+    (changes, comparisons)
 }
 
 /// A number where there is one, else whether the variant is to blame.
