@@ -131,11 +131,12 @@ fn qemu_killed_runs_go_on_where_they_were() {
     bench.write("delay.patch", &patch.replace("udelay(1000)", &format!("udelay({delay})")));
     let variants = "{stock: {ref: linux-source}, slow: {ref: linux-source, series: ./delay.patch}}";
     bench.write("lab.yaml", LAB);
-    bench.write("e.yaml", &experiment(variants, "{visits: 2, trials: 2, warmup: 1}", FIO));
+    // Long enough that no instant below is after its end.
+    bench.write("e.yaml", &experiment(variants, "{visits: 4, trials: 2, warmup: 1}", FIO));
 
     let mut plan = None;
     for kill in 0..kills {
-        let wait = Duration::from_millis(u64::from(500 + random.below(20_000)));
+        let wait = Duration::from_millis(u64::from(500 + random.below(8_500)));
         let mut kab = bench.start(&["run", "e.yaml"], "err.log");
         let ended = wait_for(&mut kab, wait);
         kab.kill().unwrap();
@@ -143,9 +144,7 @@ fn qemu_killed_runs_go_on_where_they_were() {
         println!("kill {kill} after {wait:?}, ended before: {ended}");
         bench.wait_until_gone(&format!("seed {}, kill {kill} after {wait:?}", random.seed));
         plan = plan.or_else(|| bench.run_so_far().and_then(|run| run.plan));
-        if ended {
-            break;
-        }
+        assert!(!ended, "kab ended before it was killed");
     }
     let last = bench.expect(0, &["run", "e.yaml"]);
     println!("{}", last.0);
