@@ -246,7 +246,10 @@ fn more_rounds(findings: &Findings) -> Option<String> {
         .collect();
     let within: Vec<usize> = undecided.iter().copied().flatten().collect();
     let beyond = undecided.len() - within.len();
-    let about = within.iter().max().map(|more| format!("about {}", counted(*more, "more round")));
+    let about = within.iter().min().zip(within.iter().max()).map(|(least, most)| {
+        let from = if least < most { format!("{least} to ") } else { String::new() };
+        format!("about {from}{}", counted(*most, "more round"))
+    });
     Some(match (about, beyond) {
         (None, 0) => return None,
         (Some(about), 0) => format!("Undecided: {about} may decide."),

@@ -234,6 +234,40 @@ fn identical_images_are_named() {
 }
 
 #[test]
+fn interrupted_visits_are_told_and_not_tested() {
+    let mut lab = two_kernels(8, [1.0; 4]);
+    for round in 0..7 {
+        lab.fates.insert((0, 1, round), Fate::Interrupted);
+    }
+    let report = short(&lab);
+    assert!(report.contains("Interrupted by the operator and repeated: B 7 boots\n"), "{report}");
+    assert!(!report.contains("Fisher") && !report.contains("lab's fault"), "{report}");
+}
+
+#[test]
+fn unlike_workloads_are_summarised_apart() {
+    let mut lab = two_kernels(8, [0.8, 0.8, 1.0, 1.0]);
+    for cell in &mut lab.plan.cells[2..] {
+        cell.workload = "control".to_owned();
+    }
+    let report = short(&lab);
+    let of = |name: &str| report.lines().find(|line| line.starts_with(name)).unwrap_or("").to_owned();
+    assert!(of("geomean rand4k").contains("-20."), "{report}");
+    assert!(of("geomean control").contains("+0.") || of("geomean control").contains("-0."), "{report}");
+    assert!(of("  rand4k: A ").contains("; B vs A +") && !of("  control: A ").is_empty(), "{report}");
+}
+
+#[test]
+fn a_ref_is_told_with_what_it_names() {
+    let mut lab = Lab::new(&["vm-ufs"], &["base", "v6.17"], 5);
+    lab.plan.variants[0].reference = "linus".to_owned();
+    lab.plan.variants[0].describe = Some("v6.16-rc1-12-g0ff41df1cb26".to_owned());
+    lab.plan.variants[1].describe = Some("v6.17".to_owned());
+    let report = short(&lab);
+    assert!(report.contains("  A = base (linus: v6.16-rc1-12-g0ff41df1cb26)\n  B = v6.17\n"), "{report}");
+}
+
+#[test]
 fn one_variant_has_numbers_and_no_verdict() {
     let lab = Lab::new(&["vm-ufs"], &["v6.16"], 3);
     let report = short(&lab);

@@ -32,6 +32,8 @@ pub(crate) enum Fate {
     NoBoot,
     Crash,
     Void,
+    /// kab ended during the visit, and it was made again.
+    Interrupted,
     /// Nothing happened yet.
     Never,
     /// This trial of this cell is judged so; the others are fine.
@@ -163,8 +165,9 @@ impl Lab {
                 if fate == Fate::Never {
                     continue;
                 }
-                let attempts: &[Fate] = if fate == Fate::Void { &[Fate::Void, Fate::Fine] } else { &[fate] };
-                for fate in attempts {
+                let again = matches!(fate, Fate::Void | Fate::Interrupted);
+                let attempts = if again { vec![fate, Fate::Fine] } else { vec![fate] };
+                for fate in &attempts {
                     let key = VisitKey {
                         board: name.clone(),
                         round: round as u32,
@@ -241,6 +244,11 @@ impl Lab {
             Fate::Void => Event::VisitVoided {
                 visit: visit(),
                 reason: reason("agent-lost", "no answer for 30 s"),
+                console: None,
+            },
+            Fate::Interrupted => Event::VisitVoided {
+                visit: visit(),
+                reason: reason("interrupted", "kab ended"),
                 console: None,
             },
             _ => Event::VisitEnded { visit: visit(), console: None },
