@@ -79,13 +79,20 @@ fn killed_supervisor_takes_the_command_along_and_is_reported() {
     marks::gone(&mark);
 }
 
+/// A process' session; 0 where its leader is outside of this PID namespace, as in a container that was entered.
+fn session(pid: u32) -> i32 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let (_, after_name) = stat.rsplit_once(") ").unwrap();
+    // State, parent, process group, session: proc_pid_stat(5).
+    after_name.split(' ').nth(3).unwrap().parse().unwrap()
+}
+
 #[test]
 fn supervisor_lives_in_a_session_of_its_own() {
     let mark = marks::fresh("session");
     let (mut parent, mut stdout) = probe(&mark, 0, "sleep 1000");
     let command: i32 = line(&mut stdout).strip_prefix("pid ").unwrap().parse().unwrap();
-    let session = |pid| rustix::process::getsid(Pid::from_raw(pid)).unwrap();
-    assert_ne!(session(command), session(i32::try_from(parent.id()).unwrap()));
+    assert_ne!(session(command.unsigned_abs()), session(parent.id()));
     assert_eq!(rustix::process::getpgid(Pid::from_raw(command)).unwrap().as_raw_nonzero().get(), command);
     parent.kill().unwrap();
     parent.wait().unwrap();
