@@ -155,7 +155,13 @@ impl Ssh {
         loop {
             match channel.wait().await {
                 Some(ChannelMsg::Success) => return Ok((channel, early)),
-                None | Some(ChannelMsg::Failure | ChannelMsg::Close) => {
+                // A command that has ended has started, whatever became of the confirmation.
+                None | Some(ChannelMsg::Close) if early.iter().any(is_exit) => return Ok((channel, early)),
+                None | Some(ChannelMsg::Close) => {
+                    let cause = "the SSH server closed the channel before the command had started".to_owned();
+                    return Err(TransportError { cause });
+                }
+                Some(ChannelMsg::Failure) => {
                     return Err(TransportError { cause: "the SSH server does not run commands".to_owned() });
                 }
                 Some(message) => early.push(message),
@@ -198,7 +204,7 @@ async fn receive(
         match message {
             ChannelMsg::Data { data } => drop(to_stdout.write_all(&data).await),
             ChannelMsg::ExtendedData { data, ext: 1 } => drop(to_stderr.write_all(&data).await),
-            ChannelMsg::ExitStatus { .. } | ChannelMsg::ExitSignal { .. } => ended = true,
+            message if is_exit(&message) => ended = true,
             ChannelMsg::Close => break,
             _ => {}
         }
@@ -206,6 +212,10 @@ async fn receive(
     if !ended {
         after_loss.await;
     }
+}
+
+fn is_exit(message: &ChannelMsg) -> bool {
+    matches!(message, ChannelMsg::ExitStatus { .. } | ChannelMsg::ExitSignal { .. })
 }
 
 /// Accepts one host key and no other.

@@ -232,10 +232,12 @@ async fn a_command_that_does_not_start_is_given_up() {
     let mut channel = ssh.open("read go; kill -STOP $PPID; sleep 1000", async {}).await.unwrap();
     channel.stdin.write_all(b"go\n").await.unwrap();
     let end = Instant::now() + PATIENCE;
+    // Seen once in some hundred runs of dropbear: the channel of a command as short as this one is closed and never
+    // confirmed.
     let error = loop {
         match ssh.open("true", async {}).await {
-            Err(error) => break error,
-            Ok(_) => assert!(Instant::now() < end, "the server goes on"),
+            Err(error) if !error.to_string().contains("closed the channel") => break error,
+            _ => assert!(Instant::now() < end, "the server goes on"),
         }
     };
     assert_eq!(error.to_string(), "no command starts over SSH within 0.3 s");
