@@ -17,6 +17,9 @@ pub use lease::{HostLease, LeaseError};
 /// A device under test that can be brought up with a kernel.
 #[async_trait]
 pub trait Board: Send + Sync {
+    /// Whether this host has what the board needs, found before anything is built for it. Boots nothing.
+    async fn check(&self) -> Result<(), BootError>;
+
     /// Facts that must stay the same through a run, found before the first visit: a virtual board decides here which
     /// accelerator it uses, by a probe boot of `image` where that is needed.
     async fn prepare(&self, image: &Path) -> Result<Prepared, BootError>;

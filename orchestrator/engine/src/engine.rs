@@ -56,6 +56,14 @@ pub enum EngineError {
     /// A board of the plan has no driver.
     #[error("no driver for board {0}")]
     NoDriver(BoardName),
+    /// This host lacks what a board needs.
+    #[error("board {board} cannot be used: {message}")]
+    Board {
+        /// The board.
+        board: BoardName,
+        /// What is wrong and what to do.
+        message: String,
+    },
     /// This host cannot build.
     #[error("cannot build variant {:?} on this host: {message}", variant.0)]
     Build {
@@ -114,7 +122,23 @@ impl Engine {
         result.map(|()| self.parts.log.run().clone())
     }
 
+    /// What the host lacks is found before hours go into builds, and leaves the run to go on once it is mended.
+    async fn check_boards(&self) -> Result<(), EngineError> {
+        for planned in &self.plan.boards {
+            let name = &planned.spec.name;
+            let checked = tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => return Err(EngineError::Cancelled),
+                checked = self.parts.boards[name].check() => checked,
+            };
+            checked
+                .map_err(|error| EngineError::Board { board: name.clone(), message: error.to_string() })?;
+        }
+        Ok(())
+    }
+
     async fn go_on(&mut self) -> Result<(), EngineError> {
+        self.check_boards().await?;
         loop {
             match next(&self.plan, self.parts.log.run()) {
                 Next::Build(variant) => self.build(&variant).await?,

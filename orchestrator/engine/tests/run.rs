@@ -233,6 +233,17 @@ async fn a_board_that_does_not_work_is_given_up_variant_by_variant() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_the_host_lacks_is_found_before_anything_is_built_and_the_run_goes_on_later() {
+    let mut bench = Bench::new(plan(1), []);
+    bench.world.lacks("no QEMU");
+    let error = bench.engine().await.unwrap_err();
+    assert_eq!(error.to_string(), "board b cannot be used: no QEMU");
+    assert_eq!(kinds(&bench.watcher.events()), ["opened"]);
+    let run = bench.engine().await.unwrap();
+    every_place_is_settled(&plan(1), &run);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_board_that_cannot_be_prepared_is_given_up_without_a_visit() {
     let mut bench = Bench::new(plan(1), []);
     bench.world.cannot_prepare(BootError::Lab { cause: "no QEMU".into() });

@@ -113,11 +113,16 @@ impl QemuBoard {
 
 #[async_trait]
 impl Board for QemuBoard {
-    async fn prepare(&self, image: &Path) -> Result<Prepared, BootError> {
+    async fn check(&self) -> Result<(), BootError> {
         check_limits(&self.qemu).map_err(|error| self.impossible(&error))?;
-        let qemu = Qemu::find(&self.host).await?;
-        qemu.check(&self.qemu)?;
+        Qemu::find(&self.host).await?.check(&self.qemu)?;
         self.user_space().await?;
+        Ok(())
+    }
+
+    async fn prepare(&self, image: &Path) -> Result<Prepared, BootError> {
+        self.check().await?;
+        let qemu = Qemu::find(&self.host).await?;
         let (accel, reason) = accel::choose(self, &qemu, image).await?;
         Ok(Prepared { accel, emulator: qemu.line, reason })
     }

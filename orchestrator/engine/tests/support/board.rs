@@ -46,6 +46,7 @@ pub enum Fate {
 pub struct World {
     fates: Mutex<VecDeque<Fate>>,
     prepared: Mutex<VecDeque<BootError>>,
+    lacking: Mutex<Option<String>>,
     unbuildable: Mutex<BTreeSet<VariantName>>,
     boots: Mutex<Vec<BootRequest>>,
     /// The host cannot build.
@@ -68,6 +69,7 @@ impl World {
         Self {
             fates: Mutex::new(fates.into_iter().collect()),
             prepared: Mutex::default(),
+            lacking: Mutex::default(),
             unbuildable: Mutex::default(),
             out_of_order: Mutex::default(),
             drift: Mutex::default(),
@@ -86,6 +88,11 @@ impl World {
 
     pub fn builder(self: &Arc<Self>) -> Box<dyn Builder> {
         Box::new(ScriptedBuilder(Arc::clone(self)))
+    }
+
+    /// The next check of a board finds that the host lacks something.
+    pub fn lacks(&self, cause: &str) {
+        *self.lacking.lock().unwrap() = Some(cause.to_owned());
     }
 
     /// The next preparation of a board ends like this.
@@ -163,6 +170,13 @@ struct ScriptedBoard(Arc<World>);
 
 #[async_trait]
 impl Board for ScriptedBoard {
+    async fn check(&self) -> Result<(), BootError> {
+        match self.0.lacking.lock().unwrap().take() {
+            Some(cause) => Err(BootError::Lab { cause }),
+            None => Ok(()),
+        }
+    }
+
     async fn prepare(&self, _image: &Path) -> Result<Prepared, BootError> {
         self.0.measuring_is_exclusive();
         match self.0.prepared.lock().unwrap().pop_front() {
@@ -261,6 +275,10 @@ pub struct ThisMachine;
 
 #[async_trait]
 impl Board for ThisMachine {
+    async fn check(&self) -> Result<(), BootError> {
+        Ok(())
+    }
+
     async fn prepare(&self, _image: &Path) -> Result<Prepared, BootError> {
         Ok(Prepared { accel: Accel::Tcg, emulator: "none".into(), reason: "it is up".into() })
     }
