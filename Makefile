@@ -43,8 +43,8 @@ test-fast:
 	else cargo test --locked --workspace -- --skip qemu_; fi
 
 test-qemu:
-	@if command -v cargo-nextest >/dev/null; then cargo nextest run --locked -p kab --profile qemu; \
-	else cargo test --locked -p kab -- qemu_ --test-threads=1 --nocapture; fi
+	@if command -v cargo-nextest >/dev/null; then cargo nextest run --locked --workspace --profile qemu; \
+	else cargo test --locked --workspace -- qemu_ --test-threads=1 --nocapture; fi
 
 test-long: packages source agent
 	KAB_TEST_KILLS=20 $(MAKE) test-fast test-qemu
