@@ -1,39 +1,57 @@
 //! A JSON reader for what fio prints, which is not always JSON: raw control characters in strings, repeated
-//! keys, `nan` and `inf`, trailing commas. Objects keep all their pairs in order.
+//! keys, `nan` and `inf`, trailing commas. Objects keep all their pairs in order, values borrow from the text.
+//!
+//! [`read`] takes whole values only. [`salvage`] goes on over foreign lines and keeps what is whole when the text
+//! ends early.
+
+use memchr::memchr2;
+use std::borrow::Cow;
 
 /// How deep values may nest; fio's documents need 8.
 const MAX_DEPTH: usize = 64;
 
+/// Foreign lines in a row that [`salvage`] skips: more is other text, not a disturbance.
+const MAX_FOREIGN: usize = 8;
+
 /// A value as read.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value {
+pub(crate) enum Value<'a> {
     /// `null`, `true` or `false`; fio prints none of them.
     Word,
-    /// A number without fraction or exponent.
-    Int(i128),
-    /// Any other number, NaN and infinities included.
-    Float(f64),
+    /// A number as it stands in the text.
+    Number(&'a str),
     /// A string.
-    Text(String),
+    Text(Cow<'a, str>),
     /// An array.
-    Array(Vec<Value>),
-    /// An object, duplicates kept.
-    Object(Vec<(String, Value)>),
+    Array(Vec<Value<'a>>),
+    /// An object.
+    Object(Object<'a>),
 }
 
-impl Value {
+/// An object, duplicates kept.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Object<'a> {
+    /// Where it begins, bytes from the start of the text.
+    pub(crate) at: usize,
+    /// Its pairs.
+    pub(crate) pairs: Vec<(Cow<'a, str>, Value<'a>)>,
+    /// Whether the text ends inside of it.
+    pub(crate) cut: bool,
+}
+
+impl<'a> Value<'a> {
     /// The first value under `key`.
-    pub(crate) fn get(&self, key: &str) -> Option<&Value> {
+    pub(crate) fn get(&self, key: &str) -> Option<&Value<'a>> {
         self.pairs().iter().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
     /// The pairs of an object; none for all else.
-    pub(crate) fn pairs(&self) -> &[(String, Value)] {
-        if let Self::Object(pairs) = self { pairs } else { &[] }
+    pub(crate) fn pairs(&self) -> &[(Cow<'a, str>, Value<'a>)] {
+        if let Self::Object(object) = self { &object.pairs } else { &[] }
     }
 
     /// The items of an array; none for all else.
-    pub(crate) fn items(&self) -> &[Value] {
+    pub(crate) fn items(&self) -> &[Value<'a>] {
         if let Self::Array(items) = self { items } else { &[] }
     }
 
@@ -42,23 +60,45 @@ impl Value {
         if let Self::Text(text) = self { Some(text) } else { None }
     }
 
-    /// The number, NaN where it is none.
+    /// Where an object begins.
+    pub(crate) fn at(&self) -> usize {
+        if let Self::Object(object) = self { object.at } else { 0 }
+    }
+
+    /// Whether the text ends inside.
+    pub(crate) fn is_cut(&self) -> bool {
+        if let Self::Object(object) = self { object.cut } else { false }
+    }
+
+    /// The number, NaN where it is none. C prints `-nan`, which Rust's own parser does not read.
     pub(crate) fn float(&self) -> f64 {
-        match self {
-            Self::Int(int) => *int as f64,
-            Self::Float(float) => *float,
-            _ => f64::NAN,
-        }
+        if let Self::Number(word) = self { word.parse().unwrap_or(f64::NAN) } else { f64::NAN }
     }
 
     /// The number as a count: negative and not-a-number become 0, fractions are cut.
     pub(crate) fn count(&self) -> u64 {
         match self {
-            Self::Int(int) => u64::try_from((*int).max(0)).unwrap_or(u64::MAX),
-            Self::Float(float) => *float as u64,
+            Self::Number(word) => digits(word).unwrap_or_else(|| self.float() as u64),
             _ => 0,
         }
     }
+
+    /// The number with its sign; 0 where it is no integer.
+    pub(crate) fn signed(&self) -> i64 {
+        match self {
+            Self::Number(word) => {
+                word.parse::<i128>().map_or(0, |int| i64::try_from(int).unwrap_or(i64::MAX))
+            }
+            _ => 0,
+        }
+    }
+}
+
+/// A number of at most 19 digits, which is what nearly all are.
+pub(crate) fn digits(word: &str) -> Option<u64> {
+    let bytes = word.as_bytes();
+    let plain = !bytes.is_empty() && bytes.len() < 20 && bytes.iter().all(u8::is_ascii_digit);
+    plain.then(|| bytes.iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0')))
 }
 
 /// Why a value could not be read.
@@ -70,24 +110,55 @@ pub(crate) struct Unread {
     pub(crate) expected: &'static str,
 }
 
-/// Reads one value at the start of `text`; returns it with the number of bytes it took.
-pub(crate) fn read(text: &str) -> Result<(Value, usize), Unread> {
-    let mut reader = Reader { text, at: 0 };
+/// Reads one value at `at`; returns it with the offset of its end.
+pub(crate) fn read(text: &str, at: usize) -> Result<(Value<'_>, usize), Unread> {
+    let mut reader = Reader { text, at, rescue: false, kept: at, gaps: false };
     let value = reader.value(0)?;
     Ok((value, reader.at))
+}
+
+/// What [`salvage`] got.
+pub(crate) struct Salvage<'a> {
+    /// An object; its members are whole, unless they say that they are cut.
+    pub(crate) value: Value<'a>,
+    /// Offset behind the last character that belongs to it.
+    pub(crate) end: usize,
+    /// Whether foreign text inside was skipped.
+    pub(crate) gaps: bool,
+}
+
+/// Reads the members of an object, of which `at` is inside or at the opening brace. Ends at its end, at the end of the
+/// text, or before text that is not JSON.
+pub(crate) fn salvage(text: &str, at: usize) -> Salvage<'_> {
+    let mut reader = Reader { text, at, rescue: true, kept: at, gaps: false };
+    reader.skip_commas();
+    if reader.peek() == Some(b'{') {
+        reader.at += 1;
+    }
+    let object = reader.members(at, 0).unwrap_or_default();
+    Salvage { value: Value::Object(object), end: reader.kept, gaps: reader.gaps }
 }
 
 struct Reader<'a> {
     text: &'a str,
     at: usize,
+    /// Whether to go on behind what cannot be read.
+    rescue: bool,
+    /// Behind the last character that was understood.
+    kept: usize,
+    gaps: bool,
 }
 
-impl Reader<'_> {
-    fn value(&mut self, depth: usize) -> Result<Value, Unread> {
+impl<'a> Reader<'a> {
+    fn value(&mut self, depth: usize) -> Result<Value<'a>, Unread> {
         self.skip_space();
         match self.peek() {
             Some(b'{' | b'[') if depth >= MAX_DEPTH => Err(self.unread("less nesting")),
-            Some(b'{') => self.object(depth),
+            Some(b'{') => {
+                let at = self.at;
+                self.at += 1;
+                self.members(at, depth).map(Value::Object)
+            }
             Some(b'[') => self.array(depth),
             Some(b'"') => self.string().map(Value::Text),
             Some(_) => self.scalar(),
@@ -95,54 +166,94 @@ impl Reader<'_> {
         }
     }
 
-    fn object(&mut self, depth: usize) -> Result<Value, Unread> {
-        self.at += 1;
-        let mut pairs = Vec::new();
+    /// Reads what follows an opening brace.
+    fn members(&mut self, at: usize, depth: usize) -> Result<Object<'a>, Unread> {
+        let mut object = Object { at, pairs: Vec::new(), cut: false };
         loop {
             self.skip_commas();
-            match self.peek() {
-                Some(b'}') => break self.at += 1,
-                Some(b'"') => {}
-                _ => return Err(self.unread("a key or }")),
+            if self.peek() == Some(b'}') {
+                self.at += 1;
+                self.kept = self.at;
+                return Ok(object);
             }
-            let key = self.string()?;
-            self.skip_space();
-            if self.peek() != Some(b':') {
-                return Err(self.unread("a colon"));
+            match self.pair(depth) {
+                Ok(pair) => {
+                    self.kept = self.kept.max(self.at);
+                    object.pairs.push(pair);
+                }
+                Err(unread) => {
+                    if !self.rescue {
+                        return Err(unread);
+                    }
+                    if !self.skip_foreign() {
+                        object.cut = true;
+                        return Ok(object);
+                    }
+                }
             }
-            self.at += 1;
-            pairs.push((key, self.value(depth + 1)?));
         }
-        Ok(Value::Object(pairs))
     }
 
-    fn array(&mut self, depth: usize) -> Result<Value, Unread> {
+    fn pair(&mut self, depth: usize) -> Result<(Cow<'a, str>, Value<'a>), Unread> {
+        if self.peek() != Some(b'"') {
+            return Err(self.unread("a key or }"));
+        }
+        let key = self.string()?;
+        self.skip_space();
+        if self.peek() != Some(b':') {
+            return Err(self.unread("a colon"));
+        }
+        self.at += 1;
+        Ok((joined(key), self.value(depth + 1)?))
+    }
+
+    fn array(&mut self, depth: usize) -> Result<Value<'a>, Unread> {
         self.at += 1;
         let mut items = Vec::new();
         loop {
             self.skip_commas();
             if self.peek() == Some(b']') {
-                break self.at += 1;
+                self.at += 1;
+                self.kept = self.at;
+                return Ok(Value::Array(items));
             }
-            items.push(self.value(depth + 1)?);
+            match self.value(depth + 1) {
+                Ok(item) => {
+                    self.kept = self.kept.max(self.at);
+                    items.push(item);
+                }
+                Err(unread) if !self.rescue => return Err(unread),
+                Err(_) if !self.skip_foreign() => return Ok(Value::Array(items)),
+                Err(_) => {}
+            }
         }
-        Ok(Value::Array(items))
     }
 
-    fn string(&mut self) -> Result<String, Unread> {
+    fn string(&mut self) -> Result<Cow<'a, str>, Unread> {
+        let text = self.text;
         self.at += 1;
-        let mut string = String::new();
+        let start = self.at;
+        let mut owned: Option<String> = None;
+        let mut from = start;
         loop {
-            let rest = &self.text[self.at..];
-            let Some(end) = rest.find(['"', '\\']) else {
+            let Some(length) = memchr2(b'"', b'\\', &text.as_bytes()[from..]) else {
                 return Err(self.unread("the end of a string"));
             };
-            string.push_str(&rest[..end]);
-            self.at += end + 1;
-            if rest.as_bytes()[end] == b'"' {
-                return Ok(string);
+            let end = from + length;
+            self.at = end + 1;
+            if text.as_bytes()[end] == b'"' {
+                return Ok(match owned {
+                    Some(mut string) => {
+                        string.push_str(&text[from..end]);
+                        Cow::Owned(string)
+                    }
+                    None => Cow::Borrowed(&text[start..end]),
+                });
             }
-            self.escape(&mut string)?;
+            let string = owned.get_or_insert_default();
+            string.push_str(&text[from..end]);
+            self.escape(string)?;
+            from = self.at;
         }
     }
 
@@ -173,16 +284,44 @@ impl Reader<'_> {
         }
     }
 
-    fn scalar(&mut self) -> Result<Value, Unread> {
+    fn scalar(&mut self) -> Result<Value<'a>, Unread> {
         let rest = &self.text[self.at..];
-        let end = rest.find(|c: char| c.is_whitespace() || ",]}:\"".contains(c)).unwrap_or(rest.len());
+        let ends = |b: &u8| b.is_ascii_whitespace() || matches!(b, b',' | b']' | b'}' | b':' | b'"');
+        let found = rest.as_bytes().iter().position(ends);
+        // A number that the end of the text touches may be longer.
+        let end = match found {
+            Some(end) => end,
+            None if self.rescue => return Err(self.unread("a value")),
+            None => rest.len(),
+        };
         let word = &rest[..end];
         let value = match word {
             "null" | "true" | "false" => Value::Word,
-            _ => number(word).ok_or_else(|| self.unread("a value"))?,
+            _ if is_number(word) => Value::Number(word),
+            _ => return Err(self.unread("a value")),
         };
         self.at += end;
         Ok(value)
+    }
+
+    /// Goes to the next line; whether there is one, and something that can belong to JSON soon.
+    fn skip_foreign(&mut self) -> bool {
+        self.at = self.at.max(self.kept);
+        for _ in 0..MAX_FOREIGN {
+            let Some(newline) = memchr::memchr(b'\n', &self.text.as_bytes()[self.at..]) else {
+                return false;
+            };
+            self.at += newline + 1;
+            let ahead = self.text[self.at..].trim_start();
+            if ahead.is_empty() {
+                return false;
+            }
+            if ahead.starts_with(['"', '{', '}', ']']) {
+                self.gaps = true;
+                return true;
+            }
+        }
+        false
     }
 
     fn peek(&self) -> Option<u8> {
@@ -198,7 +337,8 @@ impl Reader<'_> {
     }
 
     fn skip(&mut self, also: impl Fn(u8) -> bool) {
-        while self.peek().is_some_and(&also) {
+        let bytes = self.text.as_bytes();
+        while self.at < bytes.len() && also(bytes[self.at]) {
             self.at += 1;
         }
     }
@@ -208,15 +348,13 @@ impl Reader<'_> {
     }
 }
 
-/// C prints `-nan` and `inf`, which Rust's own parser reads but for the sign of the first.
-fn number(word: &str) -> Option<Value> {
-    if let Ok(int) = word.parse::<i128>() {
-        return Some(Value::Int(int));
-    }
-    if word.eq_ignore_ascii_case("-nan") {
-        return Some(Value::Float(f64::NAN));
-    }
-    word.parse::<f64>().ok().map(Value::Float)
+/// A key without the line ends that wrapping put into it.
+fn joined(key: Cow<'_, str>) -> Cow<'_, str> {
+    if key.contains('\n') { Cow::Owned(key.split_whitespace().collect::<Vec<_>>().join(" ")) } else { key }
+}
+
+fn is_number(word: &str) -> bool {
+    digits(word).is_some() || word.eq_ignore_ascii_case("-nan") || word.parse::<f64>().is_ok()
 }
 
 #[cfg(test)]
@@ -224,16 +362,16 @@ fn number(word: &str) -> Option<Value> {
 mod tests {
     use super::*;
 
-    fn value(text: &str) -> Value {
-        read(text).unwrap().0
+    fn value(text: &str) -> Value<'_> {
+        read(text, 0).unwrap().0
     }
 
     #[test]
     fn plain_json_reads_as_usual() {
         let read = value(r#" {"a" : [1, -2.5, "x\"\\\u00e4"], "b" : {}, "c" : null}"#);
-        let items = vec![Value::Int(1), Value::Float(-2.5), Value::Text("x\"\\ä".into())];
+        let items = vec![Value::Number("1"), Value::Number("-2.5"), Value::Text("x\"\\ä".into())];
         assert_eq!(read.get("a"), Some(&Value::Array(items)));
-        assert_eq!(read.get("b"), Some(&Value::Object(vec![])));
+        assert!(matches!(read.get("b"), Some(Value::Object(object)) if object.pairs.is_empty()));
         assert_eq!(read.get("c"), Some(&Value::Word));
     }
 
@@ -254,14 +392,32 @@ mod tests {
         assert_eq!(value("18446744073709551616").count(), u64::MAX);
         assert_eq!(value("nan").count(), 0);
         assert_eq!(value("\"7\"").count(), 0);
+        assert_eq!((value("-110").signed(), value("1e3").signed()), (-110, 0));
     }
 
     #[test]
     fn a_cut_document_says_where() {
         for cut in ["{", "{\"a\"", "{\"a\":", "{\"a\":1", "[1,", "\"abc", "\"abc\\", "{\"a\":x}", ""] {
-            let unread = read(cut).unwrap_err();
+            let unread = read(cut, 0).unwrap_err();
             assert!(unread.at <= cut.len(), "{cut:?}");
         }
-        assert_eq!(read(&"[".repeat(1000)).unwrap_err().expected, "less nesting");
+        assert_eq!(read(&"[".repeat(1000), 0).unwrap_err().expected, "less nesting");
+    }
+
+    #[test]
+    fn what_is_whole_is_kept() {
+        let got = salvage("{\"a\": 1, \"b\": {\"c\": 2}, \"d\": {\"e\": 3, \"f\": 45", 0);
+        assert!(got.value.is_cut() && !got.value.get("b").unwrap().is_cut());
+        let cut = got.value.get("d").unwrap();
+        assert!(cut.is_cut() && cut.get("e").unwrap().count() == 3 && cut.get("f").is_none());
+    }
+
+    #[test]
+    fn foreign_lines_are_skipped_and_foreign_text_is_not() {
+        let got = salvage("{\"a\": 1,\n[ 12.5] usb: reset\n\"b\": 2}\nrest", 0);
+        assert!(got.gaps && got.value.get("b").unwrap().count() == 2 && !got.value.is_cut());
+        let text = format!("{{\"a\": 1,\n{}\"b\": 2}}", "prose\n".repeat(20));
+        let got = salvage(&text, 0);
+        assert!(got.value.is_cut() && got.value.get("b").is_none() && got.end < 10);
     }
 }

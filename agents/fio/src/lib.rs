@@ -12,22 +12,29 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+mod clean;
 mod decode;
+mod found;
 mod job;
+mod json;
 mod lenient;
 mod lint;
 mod options;
+mod read;
 mod report;
+mod scan;
 mod totals;
 mod units;
 
 pub use decode::{ParseError, parse};
+pub use found::{Damage, Document, Format, Found, Heading, Note, NoteKind, Role};
 pub use job::{
     Argument, JobError, JobSpec, TargetKind, arguments, argv, is_job_name, options_of, reported_jobs,
     reserved,
 };
 pub use lint::{Warning, lint};
 pub use options::{known_option, nearest_option};
-pub use report::{Direction, DiskUtil, Job, Latency, Report};
+pub use read::read_any;
+pub use report::{Basis, Direction, DiskUtil, Figure, GroupLine, Job, Latency, Report, Spread, What};
 pub use totals::{Totals, percentile};
 pub use units::{is_time_based, measured_runtime, parse_size, parse_time, planned_runtime, ramp_time};

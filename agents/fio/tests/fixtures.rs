@@ -163,7 +163,7 @@ fn tell_direction(told: &mut String, name: &str, direction: &Direction) {
     )
     .unwrap();
     for (name, latency) in [("clat", &direction.clat), ("lat", &direction.lat)] {
-        let Latency { min, max, mean, stddev, n, percentiles, bins } = latency;
+        let Latency { min, max, mean, stddev, n, percentiles, bins, .. } = latency;
         let p99 = percentiles.iter().find(|(percent, _)| *percent == 99.0).map(|(_, value)| value);
         writeln!(told, "    {name} min={min} max={max} mean={mean:.3} stddev={stddev:.3} n={n}").unwrap();
         writeln!(told, "      percentiles={} p99={p99:?} bins={}", percentiles.len(), bins.len()).unwrap();

@@ -30,7 +30,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
 
 /// Pure crates -> everything from outside that they may use.
 const OUTSIDE: &[(&str, &[&str])] = &[
-    ("kab-fio", &["serde", "serde_json", "strsim", "thiserror"]),
+    ("kab-fio", &["memchr", "serde", "serde_json", "strsim", "thiserror"]),
     ("kab-stats", &["statrs", "thiserror"]),
     ("kab-wire", &["serde", "serde_json", "thiserror"]),
     ("kab-images", &["cpio", "thiserror", "zstd"]),

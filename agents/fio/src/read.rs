@@ -1,0 +1,127 @@
+//! Reads whatever people have: finds all that fio printed in it.
+
+use crate::clean::Clean;
+use crate::found::{Damage, Document, Format, Found, Heading, Role};
+use crate::json;
+use crate::report::{Job, Report};
+use crate::scan::{self, Piece};
+use std::ops::Range;
+
+/// Lines above a document among which its heading is looked for.
+const HEADING_LINES: usize = 5;
+
+/// Longest heading, characters.
+const HEADING: usize = 200;
+
+/// Finds all results of fio in a file, a console capture or a mail, whatever version and format, with what stands
+/// around them. Never fails: what cannot be read is left out and noted. Takes time and memory in proportion to the
+/// input.
+pub fn read_any(input: &[u8]) -> Found {
+    let clean = Clean::of(input);
+    let mut documents = json_documents(&clean);
+    documents.sort_by_key(|document| document.bytes.start);
+    headings(&clean, &mut documents);
+    let mut found = Found {
+        documents: documents.into_iter().map(|d| d.into_document(&clean)).collect(),
+        notes: Vec::new(),
+    };
+    found.notes.extend(clean.notes);
+    found
+}
+
+/// A document with its offsets in the clean text.
+pub(crate) struct Draft {
+    pub(crate) format: Format,
+    pub(crate) report: Report,
+    pub(crate) salvaged: Vec<Damage>,
+    pub(crate) bytes: Range<usize>,
+    pub(crate) heading: Option<Heading>,
+}
+
+impl Draft {
+    fn into_document(self, clean: &Clean<'_>) -> Document {
+        let last = self.bytes.end.saturating_sub(1).max(self.bytes.start);
+        Document {
+            format: self.format,
+            report: self.report,
+            role: Role::Result,
+            salvaged: self.salvaged,
+            lines: clean.line(self.bytes.start)..=clean.line(last),
+            bytes: clean.input(self.bytes.start)..clean.input(last) + 1,
+            heading: self.heading,
+        }
+    }
+}
+
+fn json_documents(clean: &Clean<'_>) -> Vec<Draft> {
+    let text = &*clean.text;
+    if !scan::may_have_json(text) {
+        return Vec::new();
+    }
+    let line = |offset| clean.line(offset);
+    let mut drafts: Vec<Draft> = scan::documents(text).map(|piece| draft(&piece, &line)).collect();
+    for gap in gaps(&drafts, text.len()) {
+        drafts.extend(scan::excerpts(text, gap).iter().map(|piece| draft(piece, &line)));
+    }
+    drafts.retain(|draft| !draft.report.jobs.is_empty());
+    drafts
+}
+
+/// What lies between documents.
+fn gaps(drafts: &[Draft], end: usize) -> Vec<Range<usize>> {
+    let mut at = 0;
+    let mut gaps = Vec::new();
+    for range in drafts.iter().map(|draft| draft.bytes.clone()).chain(std::iter::once(end..end)) {
+        if at < range.start {
+            gaps.push(at..range.start);
+        }
+        at = range.end;
+    }
+    gaps
+}
+
+fn draft(piece: &Piece<'_>, line: json::LineOf<'_>) -> Draft {
+    let report = json::report(&piece.value, line);
+    let damage = [
+        (piece.excerpt, Damage::Excerpt),
+        (piece.gaps, Damage::Gap),
+        (piece.value.is_cut() && piece.broken.is_some(), Damage::Cut),
+    ];
+    Draft {
+        format: if has_bins(&report) { Format::JsonPlus } else { Format::Json },
+        report,
+        salvaged: damage.into_iter().filter(|(is, _)| *is).map(|(_, damage)| damage).collect(),
+        bytes: piece.bytes.clone(),
+        heading: None,
+    }
+}
+
+fn has_bins(report: &Report) -> bool {
+    let latencies =
+        |job: &Job| job.directions().any(|d| [&d.clat, &d.lat, &d.slat].iter().any(|l| !l.bins.is_empty()));
+    report.jobs.iter().any(latencies)
+}
+
+/// The last line of other text above each document.
+fn headings(clean: &Clean<'_>, documents: &mut [Draft]) {
+    let mut from = 0;
+    for document in documents {
+        document.heading = heading(clean, from..document.bytes.start);
+        from = document.bytes.end;
+    }
+}
+
+fn heading(clean: &Clean<'_>, above: Range<usize>) -> Option<Heading> {
+    let text = clean.text.get(above.clone())?;
+    let mut end = text.len();
+    for _ in 0..HEADING_LINES {
+        let start = text[..end].trim_end_matches('\n').rfind('\n').map_or(0, |i| i + 1);
+        let line = text[start..end].trim();
+        if line.chars().any(char::is_alphanumeric) {
+            let text = line.chars().take(HEADING).collect();
+            return Some(Heading { line: clean.line(above.start + start), text });
+        }
+        end = start;
+    }
+    None
+}
