@@ -46,11 +46,17 @@ pub(crate) struct Files {
     pub(crate) lab: Option<PathBuf>,
 }
 
-/// Text or machine-readable.
+/// For people or for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// For the mailing list: at most 72 columns, ASCII.
     Text,
     /// For GitHub and GitLab.
     Markdown,
+    /// For a commit message: at most 12 lines.
+    Changelog,
+    /// For programs: all numbers; `kab schema report-json` describes it.
+    Json,
+    /// For spreadsheets and R: one table; the first column says what a row is.
+    Csv,
 }

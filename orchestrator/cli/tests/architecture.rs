@@ -40,7 +40,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
         "kab-model",
         &["annotate-snippets", "blake3", "granit-parser", "serde", "serde_json", "strsim", "thiserror"],
     ),
-    ("kab-report", &["minijinja", "serde", "serde_json", "thiserror"]),
+    ("kab-report", &["csv", "minijinja", "schemars", "serde", "serde_json", "thiserror"]),
     ("kab-agent", &["blake3", "rustix", "serde", "serde_json", "thiserror"]),
 ];
 

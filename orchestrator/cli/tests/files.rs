@@ -63,7 +63,7 @@ fn missing_files_and_labs_say_what_to_do() {
 #[test]
 fn schemas_are_json_and_help_has_examples() {
     let bench = Bench::new();
-    for of in ["experiment", "lab"] {
+    for of in ["experiment", "lab", "report", "report-json"] {
         let (out, _) = bench.expect(0, &["schema", of]);
         let schema: serde_json::Value = serde_json::from_str(&out).unwrap();
         assert!(schema["properties"].is_object(), "{out}");

@@ -6,7 +6,7 @@ use crate::quantity::{
     KEEP, Unit, clip, counted, decimals, interval, interval_width, kept, metric_title, percent, size,
 };
 use crate::sections::Setting;
-use crate::view::{BoardView, Named};
+use crate::view::{BoardView, Named, Table};
 use kab_model::Metric;
 
 /// Reasons of missing verdicts, numbered as they are met.
@@ -91,6 +91,21 @@ pub(crate) fn legend(setting: &Setting, exploratory: &[BoardView]) -> Vec<String
     }
     lines.extend((!parts.is_empty()).then(|| parts.join("  ")));
     lines
+}
+
+/// A table as lines, the head first.
+pub(crate) fn lines(table: &Table) -> Vec<String> {
+    let line = |texts: Vec<&String>| {
+        let mut line = String::new();
+        for (column, text) in table.columns.iter().zip(texts) {
+            let width = column.width;
+            line.push_str(&" ".repeat(column.gap));
+            line += &if column.left { format!("{text:<width$}") } else { format!("{text:>width$}") };
+        }
+        line.trim_end().to_owned()
+    };
+    let head = line(table.columns.iter().map(|column| &column.head).collect());
+    std::iter::once(head).chain(table.rows.iter().map(|row| line(row.iter().collect()))).collect()
 }
 
 fn margin(family: Family) -> String {

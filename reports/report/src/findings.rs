@@ -3,6 +3,7 @@
 //! `Findings` holds no text made for a width or a format, so the same value serves the text for a list, Markdown and a
 //! machine-readable report. Variants are numbered in the order of the experiment and pairs as the plan lists them.
 
+use crate::boots::{Boots, PValues};
 use kab_model::Metric;
 use serde::Serialize;
 
@@ -255,6 +256,8 @@ pub struct CellMetric {
     pub metric: Metric,
     /// What was measured, one a variant.
     pub means: Vec<Mean>,
+    /// The boots behind each mean, one list a variant.
+    pub boots: Vec<Boots>,
     /// What follows, one a pair.
     pub changes: Vec<Change>,
 }
@@ -312,6 +315,8 @@ pub struct Change {
     pub interval: Option<(f64, f64)>,
     /// The verdict.
     pub verdict: Verdict,
+    /// What it was decided by, where there was a test.
+    pub p: Option<PValues>,
     /// Why there is no verdict.
     pub why: Option<String>,
     /// Rounds that both variants have, where the comparison is by rounds.

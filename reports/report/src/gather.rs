@@ -10,8 +10,10 @@ use crate::groups;
 use crate::tallies::{count_differences, failed_visits, tally};
 use crate::verdicts::{Judged, Trials, mean};
 use kab_model::{
-    Accel, BoardRun, Boot, BuildState, DiskKind, Metric, Plan, PlannedBoard, Run, Sample, VisitState,
+    Accel, BoardRun, Boot, BuildState, CellId, DiskKind, Metric, Outcome, Plan, PlannedBoard, Run, Sample,
+    VisitState,
 };
+use std::collections::BTreeMap;
 
 /// Everything that a report prints about `run`. A run whose plan is not known yet gives findings without boards; an
 /// unfinished one says so in [`Findings::progress`].
@@ -122,8 +124,10 @@ impl<'a> Gathering<'a> {
     fn cell(&self, board: usize, cell: usize, state: &BoardRun, tallies: &[Tally]) -> Cell {
         let planned = &self.plan.cells[cell];
         let blame = |variant: usize| self.is_to_blame(variant, state, &planned.id, &tallies[variant]);
+        let noted = noted(state, &planned.id);
         let metric = |metric: Metric, judged: &Judged| CellMetric {
             metric,
+            boots: judged.boots(board, cell, tallies.len(), &noted),
             means: (0..tallies.len())
                 .map(|variant| mean(judged.mean(board, cell, variant), blame(variant)))
                 .collect::<Vec<Mean>>(),
@@ -140,13 +144,12 @@ impl<'a> Gathering<'a> {
     }
 
     /// Whether a missing number is the variant's doing.
-    fn is_to_blame(&self, variant: usize, state: &BoardRun, cell: &kab_model::CellId, tally: &Tally) -> bool {
+    fn is_to_blame(&self, variant: usize, state: &BoardRun, cell: &CellId, tally: &Tally) -> bool {
         let name = &self.plan.variants[variant].name;
         let failed_trial = || {
             let mut trials = state.visits.iter().filter(|v| &v.key.variant == name).flat_map(|v| &v.trials);
-            trials.any(|trial| {
-                &trial.key.cell == cell && matches!(trial.outcome, Some(kab_model::Outcome::Failed { .. }))
-            })
+            trials
+                .any(|trial| &trial.key.cell == cell && matches!(trial.outcome, Some(Outcome::Failed { .. })))
         };
         matches!(self.run.builds.get(name), Some(BuildState::Failed(_)))
             || failed_visits(tally) > 0
@@ -217,6 +220,17 @@ impl<'a> Gathering<'a> {
         }
         changed
     }
+}
+
+/// Noted trials of a cell by the number of the visit.
+fn noted(state: &BoardRun, cell: &CellId) -> BTreeMap<u32, usize> {
+    let mut noted = BTreeMap::new();
+    for visit in &state.visits {
+        let of_cell = visit.trials.iter().filter(|trial| &trial.key.cell == cell && !trial.key.warmup);
+        let count = of_cell.filter(|trial| matches!(trial.outcome, Some(Outcome::Noted { .. }))).count();
+        noted.insert(visit.key.visit, count);
+    }
+    noted
 }
 
 /// Pairs whose variants have the same image and the same command line.

@@ -8,23 +8,32 @@
 
 mod blocks;
 mod boards;
+mod boots;
 mod build_error;
+mod changelog;
 mod command;
 mod differences;
 mod findings;
 mod gather;
 mod groups;
 mod layout;
+pub mod machine;
 mod made;
 mod notes;
 mod quantity;
 mod render;
+mod schema;
 mod sections;
 mod tallies;
+mod template_problem;
 mod verdicts;
 mod view;
 
+pub use boots::{Boot, Boots, PValues};
+pub use changelog::changelog;
 pub use findings::*;
 pub use gather::findings;
-pub use render::{Options, RenderError, markdown, text};
+pub use render::{Options, RenderError, csv, custom, json, markdown, text};
+pub use schema::{schema_data, schema_view};
+pub use template_problem::TemplateProblem;
 pub use view::{Block, BoardView, Column, Listed, Named, Table, View};

@@ -168,31 +168,38 @@ pub(crate) fn commands(setting: &Setting) -> Vec<String> {
 /// Versions, ids and digests; a full report has whole digests, which take a line each.
 pub(crate) fn provenance(setting: &Setting, full: bool) -> Vec<String> {
     let meta = &setting.findings.meta;
-    let digest = |text: &str| {
-        let (algorithm, digits) = text.split_once(':').unwrap_or(("blake3", text));
-        if full {
-            return format!("{algorithm} {digits}");
-        }
-        format!("{algorithm}:{}", digits.chars().take(DIGEST).collect::<String>())
-    };
     let mut lines: Vec<String> = Vec::new();
     if !meta.host.is_empty() {
         let facts: Vec<String> =
             meta.host.iter().map(|fact| setting.plain(&format!("{} {}", fact.name, fact.value))).collect();
         lines.push(format!("Host: {}", facts.join(", ")));
     }
-    lines.push(format!(
-        "kab {} run {}, data {}",
-        setting.plain(&meta.kab_version),
-        setting.plain(&meta.run_id),
-        digest(&setting.plain(&meta.data_digest))
-    ));
+    lines.push(run_line(setting, full));
     if full {
         lines.push(format!(
             "experiment {}, {}",
             setting.plain(&setting.findings.name),
-            digest(&setting.findings.experiment_digest)
+            digest(&setting.findings.experiment_digest, full)
         ));
     }
     lines
+}
+
+/// `kab 0.1.0 run 7f3a9c1b2d3e, data blake3:3fb13fb13fb13fb1`.
+pub(crate) fn run_line(setting: &Setting, full: bool) -> String {
+    let meta = &setting.findings.meta;
+    format!(
+        "kab {} run {}, data {}",
+        setting.plain(&meta.kab_version),
+        setting.plain(&meta.run_id),
+        digest(&setting.plain(&meta.data_digest), full)
+    )
+}
+
+fn digest(text: &str, full: bool) -> String {
+    let (algorithm, digits) = text.split_once(':').unwrap_or(("blake3", text));
+    if full {
+        return format!("{algorithm} {digits}");
+    }
+    format!("{algorithm}:{}", digits.chars().take(DIGEST).collect::<String>())
 }

@@ -1,15 +1,19 @@
 //! View to text: the templates and the few filters that they may use. Filters set text; they know nothing of its meaning.
 
 use crate::findings::Findings;
+use crate::machine::{self, Data};
 use crate::quantity::KEEP;
 use crate::sections;
+use crate::template_problem::TemplateProblem;
+use crate::view::View;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
-use minijinja::{AutoEscape, Environment, UndefinedBehavior};
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, default_auto_escape_callback};
+use serde::Serialize;
 use thiserror::Error;
 
 /// Columns that a mail may have.
-const WIDTH: usize = 72;
+pub(crate) const WIDTH: usize = 72;
 
 /// What a report shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,7 +27,7 @@ pub struct Options {
 /// A report that could not be rendered.
 #[derive(Debug, Error)]
 pub enum RenderError {
-    /// A template does not fit the view; a fault of this program, never of a run.
+    /// A template of this program does not fit the view; never the fault of a run.
     #[error("template {name} failed")]
     Template {
         /// Which.
@@ -31,6 +35,18 @@ pub enum RenderError {
         /// What minijinja says.
         #[source]
         source: minijinja::Error,
+    },
+    /// A user's template does not fit the view.
+    #[error("{0}")]
+    Custom(#[from] TemplateProblem),
+    /// The findings do not fit the format; a fault of this program.
+    #[error("cannot write the report as {format}")]
+    Data {
+        /// `JSON` or `CSV`.
+        format: &'static str,
+        /// What the writer says.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
@@ -52,6 +68,53 @@ pub fn markdown(findings: &Findings, options: Options) -> Result<String, RenderE
     Ok(tidy(&rendered))
 }
 
+/// The report as JSON; see [`machine`].
+///
+/// # Errors
+/// Never for findings of a run.
+pub fn json(findings: &Findings) -> Result<String, RenderError> {
+    machine::json(findings).map_err(|source| RenderError::Data { format: "JSON", source: source.into() })
+}
+
+/// The report as one table of comma-separated values; see [`machine::csv`].
+///
+/// # Errors
+/// Never for findings of a run.
+pub fn csv(findings: &Findings) -> Result<String, RenderError> {
+    machine::csv(findings).map_err(|source| RenderError::Data { format: "CSV", source: source.into() })
+}
+
+/// A report by a user's template, which sees the [`View`](crate::View) and, as `data`, the machine-readable report. `name` is the template's file
+/// name for messages; a name that ends in `.html` has what it prints escaped. `wide` leaves tables unwrapped.
+///
+/// # Errors
+/// When the template has a mistake or names what is not there.
+pub fn custom(
+    findings: &Findings,
+    options: Options,
+    template: (&str, &str),
+    wide: bool,
+) -> Result<String, RenderError> {
+    #[derive(Serialize)]
+    struct Context {
+        #[serde(flatten)]
+        view: View,
+        data: Data,
+    }
+    let (name, source) = template;
+    let problem = |error: minijinja::Error| TemplateProblem::new(name, source, &error);
+    let mut environment = environment().map_err(&problem)?;
+    environment.set_debug(true);
+    environment.set_auto_escape_callback(default_auto_escape_callback);
+    environment.add_template(name, source).map_err(&problem)?;
+    let context = Context {
+        view: sections::view(findings, options, (!wide).then_some(WIDTH)),
+        data: machine::data(findings),
+    };
+    let rendered = environment.get_template(name).and_then(|template| template.render(Serde(context)));
+    Ok(rendered.map_err(&problem)?.replace(KEEP, " "))
+}
+
 fn render(
     name: &'static str,
     source: &'static str,
@@ -60,23 +123,28 @@ fn render(
     width: Option<usize>,
 ) -> Result<String, RenderError> {
     let failed = |source| RenderError::Template { name, source };
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().map_err(failed)?;
-    environment.set_syntax(syntax);
+    let mut environment = environment().map_err(failed)?;
     environment.set_auto_escape_callback(|_| AutoEscape::None);
-    environment.add_filter("wrap", |text: String, hang: usize| wrap(&text, WIDTH, hang));
-    environment.add_filter("left", |text: String, width: usize| format!("{text:<width$}"));
-    environment.add_filter("right", |text: String, width: usize| format!("{text:>width$}"));
-    environment.add_filter("md", |text: String| escape(&text));
     environment.add_template(name, source).map_err(failed)?;
     let template = environment.get_template(name).map_err(failed)?;
     template.render(Serde(sections::view(findings, options, width))).map_err(failed)
 }
 
+/// Filters and rules that all templates share.
+fn environment() -> Result<Environment<'static>, minijinja::Error> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
+    environment.add_filter("wrap", |text: String, hang: usize| wrap(&text, WIDTH, hang));
+    environment.add_filter("left", |text: String, width: usize| format!("{text:<width$}"));
+    environment.add_filter("right", |text: String, width: usize| format!("{text:>width$}"));
+    environment.add_filter("md", |text: String| escape(&text));
+    Ok(environment)
+}
+
 /// Words in lines of at most `width`; lines after the first stand `hang` further in. A word longer than a line is broken,
 /// because no line may be longer.
-fn wrap(text: &str, width: usize, hang: usize) -> String {
+pub(crate) fn wrap(text: &str, width: usize, hang: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
     }

@@ -62,7 +62,7 @@ impl Setting<'_> {
 
 /// The whole report as ready pieces.
 pub(crate) fn view(findings: &Findings, options: Options, width: Option<usize>) -> View {
-    let setting = Setting { findings, width, options, latency: latency_unit(findings) };
+    let setting = setting(findings, options, width);
     let mut footnotes = boards::Footnotes::default();
     let board_views = boards::primary(&setting, &mut footnotes);
     let exploratory = if options.full { boards::exploratory(&setting, &mut footnotes) } else { Vec::new() };
@@ -83,6 +83,11 @@ pub(crate) fn view(findings: &Findings, options: Options, width: Option<usize>) 
         exploratory,
         blocks: if options.full { blocks::blocks(&setting) } else { Vec::new() },
     }
+}
+
+/// How findings are put into words.
+pub(crate) fn setting(findings: &Findings, options: Options, width: Option<usize>) -> Setting<'_> {
+    Setting { findings, width, options, latency: latency_unit(findings) }
 }
 
 /// The unit that leaves the smallest latency readable.

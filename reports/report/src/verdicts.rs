@@ -1,14 +1,17 @@
 //! From the trials of a run to verdicts: rows for kab-stats, its answers in the words of the glossary.
 
+use crate::boots::{Boot, Boots, PValues};
 use crate::findings::{Change, CpuPerIo, Geomean, Mean, Outliers, Verdict};
 use crate::quantity::letter;
 use crate::tallies::INTERRUPTED;
 use kab_model::{CellId, Metric, Outcome, Plan, Run, TrialState, Visit, VisitState};
-use kab_stats::cell::{Gate, MIN_VISITS, Method};
+use kab_stats::cell::{Gate, LEVEL, MIN_VISITS, Method};
 use kab_stats::outliers::{modes, outliers};
 use kab_stats::{
-    Better, CellInput, CellRule, CellVerdict, NoVerdict, Pair, Row, Scale, ShownBy, Unit, Units, judge,
+    Better, CellInput, CellRule, CellVerdict, Evidence, NoVerdict, Pair, Row, Scale, ShownBy, Unit, Units,
+    judge,
 };
+use std::collections::BTreeMap;
 
 /// Margin for a specification that kab-stats refuses; the experiment's parser lets none through.
 const FALLBACK_MARGIN: f64 = 0.02;
@@ -75,6 +78,36 @@ impl Judged {
     /// The visits of a variant, each as one value in the metric's own unit.
     pub(crate) fn visits(&self, board: usize, cell: usize, variant: usize) -> Vec<f64> {
         self.units[board][cell].values(variant).iter().map(|value| value.exp()).collect()
+    }
+
+    /// The boots of each of `count` variants with their trials. `noted` counts the noted trials of a visit.
+    pub(crate) fn boots(
+        &self,
+        board: usize,
+        cell: usize,
+        count: usize,
+        noted: &BTreeMap<u32, usize>,
+    ) -> Vec<Boots> {
+        let mut trials: BTreeMap<(usize, u32), Vec<f64>> = BTreeMap::new();
+        for row in self.inputs[board][cell].rows.iter().filter(|row| !row.void) {
+            trials.entry((row.variant, row.visit)).or_default().push(row.value);
+        }
+        let boot = |variant: usize, unit: &Unit| Boot {
+            round: unit.round.unwrap_or_default(),
+            visit: unit.visit,
+            value: unit.value.exp(),
+            trials: trials.get(&(variant, unit.visit)).cloned().unwrap_or_default(),
+            noted: noted.get(&unit.visit).copied().unwrap_or_default(),
+        };
+        let of_variant = |variant: usize| {
+            let units = self.units[board][cell].of(variant);
+            let mut values: Vec<Boot> = units.iter().map(|unit| boot(variant, unit)).collect();
+            values.sort_by_key(|boot| boot.visit);
+            let logs: Vec<f64> = units.iter().map(|unit| unit.value).collect();
+            let interval = kab_stats::t::paired(&logs).map(|test| test.interval(LEVEL));
+            Boots { values, interval: interval.map(|range| (range.low.exp(), range.high.exp())) }
+        };
+        (0..count).map(of_variant).collect()
     }
 
     /// Geometric mean of the change over some cells of a board, which both variants must have.
@@ -269,6 +302,7 @@ fn change(judged: &CellVerdict, identical: bool) -> Change {
         percent: shown.map(|shown| shown.estimate).or(evidence.estimate).and_then(percent),
         interval: shown.and_then(|shown| percent(shown.interval.low).zip(percent(shown.interval.high))),
         verdict,
+        p: p_values(evidence).filter(|_| !identical),
         why: (verdict == Verdict::NoVerdict).then(|| why(judged)).flatten(),
         rounds: partial.then_some(evidence.rounds),
         visits: evidence.visits,
@@ -278,6 +312,11 @@ fn change(judged: &CellVerdict, identical: bool) -> Change {
             _ => None,
         },
     }
+}
+
+fn p_values(evidence: &Evidence) -> Option<PValues> {
+    let raw = evidence.test?.p?.get();
+    Some(PValues { raw, holm: evidence.p_holm?.get(), benjamini_hochberg: evidence.q_bh?.get() })
 }
 
 fn word(verdict: kab_stats::Verdict) -> Verdict {

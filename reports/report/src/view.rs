@@ -3,10 +3,11 @@
 //! A piece is one sentence, one table cell or one list item, in ASCII. Templates decide where pieces go and how they are set
 //! (lines, pipes, fences); they compute nothing and choose nothing but to leave out what is empty.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A whole report.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct View {
     /// The experiment's title, or its name.
     pub title: String,
@@ -41,7 +42,7 @@ pub struct View {
 }
 
 /// A short name with what it stands for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Named {
     /// A letter or a mark.
     pub name: String,
@@ -50,7 +51,7 @@ pub struct Named {
 }
 
 /// A sentence with items below it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Listed {
     /// The sentence.
     pub text: String,
@@ -59,7 +60,7 @@ pub struct Listed {
 }
 
 /// A board with its tables.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BoardView {
     /// The board's name and what it is.
     pub heading: String,
@@ -72,7 +73,7 @@ pub struct BoardView {
 }
 
 /// All numbers of one cell on one board.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Block {
     /// Name of the board where the block is the board's first, else nothing.
     pub board: Option<String>,
@@ -83,7 +84,7 @@ pub struct Block {
 }
 
 /// A table as columns with widths, so that a template can set it either way.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Table {
     /// The columns; the first holds the rows' labels.
     pub columns: Vec<Column>,
@@ -92,7 +93,7 @@ pub struct Table {
 }
 
 /// One column of a [`Table`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Column {
     /// Its head.
     pub head: String,

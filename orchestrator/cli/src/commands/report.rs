@@ -4,37 +4,68 @@ use crate::args::Format;
 use crate::exit::{Exit, Failure, lab, usage};
 use crate::places::Places;
 use clap::Args;
-use kab_report::{HostFact, Meta, Options};
+use kab_report::{Findings, HostFact, Meta, Options};
 use kab_store::{RunReader, Store};
+use std::path::{Path, PathBuf};
 
 /// Print the comparison of a run, ready to be pasted into a reply
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Examples:\n  kab report last\n  kab report 7f3a9c --full\n  kab report last --format markdown > comment.md"
-)]
+#[command(after_help = "Examples:\n  kab report last\n  kab report 7f3a9c --full\n  \
+                        kab report last --format markdown > comment.md\n  \
+                        kab report last --changelog >> commit-message\n  \
+                        kab report last --format csv -o result.csv\n  \
+                        kab report last --template mine.j2     (`kab schema report` lists what it may name)")]
 pub(crate) struct ReportCommand {
     /// First digits of the run's id, or `last`.
     run: String,
-    /// For the list (text) or for a web page (markdown).
+    /// Who reads it.
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
+    /// The short form for a commit message, at most 12 lines; the same as `--format changelog`.
+    #[arg(long, conflicts_with_all = ["format", "template"])]
+    changelog: bool,
+    /// A minijinja (Jinja2) template of your own. Tables in its view fit 72 columns unless `--format` is markdown.
+    #[arg(long, value_name = "FILE")]
+    template: Option<PathBuf>,
     /// Add a block of numbers for every cell: min, max and mean over visits, CPU, bandwidth, latency.
     #[arg(long)]
     full: bool,
     /// Keep letters beyond ASCII in names and subjects.
     #[arg(long)]
     unicode: bool,
+    /// Write to this file instead of standard output.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
 }
 
 pub(crate) fn report(command: &ReportCommand, places: &Places) -> Result<Exit, Failure> {
     let reader = Store::new(&places.runs).find(&command.run).map_err(usage)?;
     let options = Options { full: command.full, unicode: command.unicode };
-    crate::print_out(&render(&reader, command.format, options)?)?;
+    let format = if command.changelog { Format::Changelog } else { command.format };
+    let text = match &command.template {
+        Some(template) => by_template(&reader, template, format, options)?,
+        None => render(&reader, format, options)?,
+    };
+    deliver(&text, command.output.as_deref())?;
     Ok(Exit::Done)
 }
 
-/// The report of a run as text.
-pub(crate) fn render(reader: &RunReader, format: Format, options: Options) -> Result<String, Failure> {
+/// To the file that was asked for, as it is, or to standard output.
+fn deliver(text: &str, output: Option<&Path>) -> Result<(), Failure> {
+    let Some(path) = output else { return crate::print_out(text) };
+    std::fs::write(path, text)
+        .map_err(|error| Failure::new(Exit::Usage, format!("cannot write {}: {error}", path.display())))
+}
+
+fn by_template(reader: &RunReader, path: &Path, format: Format, options: Options) -> Result<String, Failure> {
+    let source = std::fs::read_to_string(path)
+        .map_err(|error| Failure::new(Exit::Usage, format!("cannot read {}: {error}", path.display())))?;
+    let name = path.display().to_string();
+    let wide = format != Format::Text;
+    kab_report::custom(&findings(reader)?, options, (&name, &source), wide).map_err(usage)
+}
+
+fn findings(reader: &RunReader) -> Result<Findings, Failure> {
     let run = reader.run().map_err(lab)?;
     let meta = Meta {
         run_id: reader.header().id.0.clone(),
@@ -42,10 +73,18 @@ pub(crate) fn render(reader: &RunReader, format: Format, options: Options) -> Re
         kab_version: env!("CARGO_PKG_VERSION").to_owned(),
         host: Vec::<HostFact>::new(),
     };
-    let findings = kab_report::findings(&run, &meta);
+    Ok(kab_report::findings(&run, &meta))
+}
+
+/// The report of a run.
+pub(crate) fn render(reader: &RunReader, format: Format, options: Options) -> Result<String, Failure> {
+    let findings = findings(reader)?;
     match format {
         Format::Text => kab_report::text(&findings, options),
         Format::Markdown => kab_report::markdown(&findings, options),
+        Format::Changelog => Ok(kab_report::changelog(&findings, options)),
+        Format::Json => kab_report::json(&findings),
+        Format::Csv => kab_report::csv(&findings),
     }
     .map_err(lab)
 }

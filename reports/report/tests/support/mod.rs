@@ -1,6 +1,10 @@
 //! Synthetic runs, made as real ones are: through events and the one fold.
 
-#![allow(dead_code, clippy::unwrap_used)]
+#![allow(dead_code, unused_imports, clippy::unwrap_used)]
+
+mod labs;
+
+pub(crate) use labs::{meta, three_kernels, two_kernels};
 
 use kab_model::*;
 use std::collections::BTreeMap;
