@@ -4,9 +4,11 @@
 //! changes nothing measured. [`lint()`], [`known_option`] and [`nearest_option`] say beforehand what would be
 //! of no use or spoil a comparison.
 //!
-//! From fio: [`parse`] reads the JSON and JSON+ documents of fio 2.0.10 and later, with all that surrounds
-//! and distorts them, into a [`Report`] in one set of units (bytes, nanoseconds, milliseconds), and
-//! [`Totals`] adds a report up from its counters, because the rates that fio prints are not always right.
+//! From fio: [`parse`] reads the JSON and JSON+ output of a run that kab started into a [`Report`]. [`read_any`] finds
+//! what fio printed in anything that people have (files, consoles, mails; JSON, JSON+, text and terse of fio 2.0 to
+//! 3.42; quoted, wrapped, cut), each output a [`Document`] with its lines. Both tell all in one set of units (I/Os,
+//! bytes, nanoseconds, milliseconds). [`Totals`] adds a report up from its counters, because the rates that fio prints
+//! are not always right.
 //!
 //! No I/O, no clock: bytes and text in, values out.
 
@@ -22,7 +24,10 @@ mod lint;
 mod options;
 mod read;
 mod report;
+mod roles;
 mod scan;
+mod terse;
+mod text;
 mod totals;
 mod units;
 

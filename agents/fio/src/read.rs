@@ -5,6 +5,7 @@ use crate::found::{Damage, Document, Format, Found, Heading, Role};
 use crate::json;
 use crate::report::{Job, Report};
 use crate::scan::{self, Piece};
+use crate::{roles, terse, text};
 use std::ops::Range;
 
 /// Lines above a document among which its heading is looked for.
@@ -18,15 +19,21 @@ const HEADING: usize = 200;
 /// input.
 pub fn read_any(input: &[u8]) -> Found {
     let clean = Clean::of(input);
-    let mut documents = json_documents(&clean);
-    documents.sort_by_key(|document| document.bytes.start);
-    headings(&clean, &mut documents);
-    let mut found = Found {
-        documents: documents.into_iter().map(|d| d.into_document(&clean)).collect(),
-        notes: Vec::new(),
-    };
-    found.notes.extend(clean.notes);
-    found
+    let mut drafts = json_documents(&clean);
+    let terse = terse::documents(&clean, &gaps(&drafts, clean.text.len()));
+    drafts.extend(terse);
+    drafts.sort_by_key(|draft| draft.bytes.start);
+    let taken: Vec<Range<usize>> = drafts.iter().map(|draft| draft.bytes.clone()).collect();
+    let texts = text::documents(&clean, &taken);
+    drafts.extend(texts.documents);
+    drafts.sort_by_key(|draft| draft.bytes.start);
+    headings(&clean, &mut drafts);
+    let mut documents: Vec<Document> = drafts.into_iter().map(|draft| draft.into_document(&clean)).collect();
+    roles::assign(&mut documents);
+    let mut notes = clean.notes;
+    notes.extend(texts.notes);
+    notes.sort_by_key(|note| note.line);
+    Found { documents, notes }
 }
 
 /// A document with its offsets in the clean text.
@@ -64,6 +71,7 @@ fn json_documents(clean: &Clean<'_>) -> Vec<Draft> {
         drafts.extend(scan::excerpts(text, gap).iter().map(|piece| draft(piece, &line)));
     }
     drafts.retain(|draft| !draft.report.jobs.is_empty());
+    drafts.sort_by_key(|draft| draft.bytes.start);
     drafts
 }
 
@@ -117,11 +125,19 @@ fn heading(clean: &Clean<'_>, above: Range<usize>) -> Option<Heading> {
     for _ in 0..HEADING_LINES {
         let start = text[..end].trim_end_matches('\n').rfind('\n').map_or(0, |i| i + 1);
         let line = text[start..end].trim();
-        if line.chars().any(char::is_alphanumeric) {
+        if line.chars().any(char::is_alphanumeric) && !is_fio(line) {
             let text = line.chars().take(HEADING).collect();
             return Some(Heading { line: clean.line(above.start + start), text });
         }
         end = start;
     }
     None
+}
+
+/// Lines that fio itself prints before its results.
+fn is_fio(line: &str) -> bool {
+    let starts = ["Starting ", "fio-", "Jobs: ", "note: ", "fio: ", "hostname="];
+    starts.iter().any(|word| line.starts_with(word))
+        || line.contains(": (g=")
+        || line.contains(": Laying out")
 }

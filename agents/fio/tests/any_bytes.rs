@@ -5,7 +5,7 @@
 use kab_fio::{JobSpec, TargetKind, Totals, argv, lint, parse, parse_size, parse_time};
 use proptest::prelude::*;
 
-const REAL: &[u8] = include_bytes!("fixtures/3.33-jsonplus-multi.txt");
+const REAL: &[u8] = include_bytes!("versions/3.33-jsonplus-multi.txt");
 
 /// Pieces of which a document can nearly be made.
 fn pieces() -> impl Strategy<Value = String> {

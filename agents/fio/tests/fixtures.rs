@@ -1,4 +1,4 @@
-//! One case for each recorded output of a real fio: `tests/fixtures/*.txt` against `tests/snapshots`.
+//! One case for each recorded output of a real fio: `tests/versions/*.txt` against `tests/snapshots`.
 //!
 //! `3.33-…` names say what is odd about the output; all others are one randrw job of two clones, run with
 //! group_reporting under that version.
@@ -10,11 +10,14 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 fn fixtures() -> Vec<(String, Vec<u8>)> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/versions");
+    // What was asked for as JSON; the other formats are for `read_any`.
+    let json = |name: &str| name.contains("json") || name.contains("stdout") || name.contains("thread-error");
     let mut found: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .map(|path| (path.file_stem().unwrap().to_string_lossy().into_owned(), std::fs::read(&path).unwrap()))
+        .filter(|(name, _)| json(name))
         .collect();
     found.sort();
     found
