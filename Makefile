@@ -12,7 +12,7 @@ export KAB_AGENTS := $(CURDIR)/target/agents
 export CARGO_TARGET_DIR := $(CURDIR)/target
 export KAB_TEST_SOURCE := $(SOURCE)
 
-.PHONY: all build agent packages source demo test test-fast test-qemu test-long lint clean
+.PHONY: all build agent packages source demo test test-fast test-qemu test-browser test-long lint clean
 
 all: build
 
@@ -40,14 +40,20 @@ test: packages source agent test-fast test-qemu
 # cargo-nextest where present, else cargo test; either way everything that boots a board runs serially, at the end.
 test-fast:
 	@if command -v cargo-nextest >/dev/null; then cargo nextest run --locked --workspace --profile fast; \
-	else cargo test --locked --workspace -- --skip qemu_; fi
+	else cargo test --locked --workspace -- --skip qemu_ --skip chromium_; fi
 
 test-qemu:
 	@if command -v cargo-nextest >/dev/null; then cargo nextest run --locked --workspace --profile qemu; \
 	else cargo test --locked --workspace -- qemu_ --test-threads=1 --nocapture; fi
 
+# The page of a report in a real Chromium, which is too large for every test run.
+test-browser:
+	bash labs/demo/browser.sh
+	@if command -v cargo-nextest >/dev/null; then cargo nextest run --locked -p kab-report --profile browser; \
+	else cargo test --locked -p kab-report -- chromium_ --nocapture; fi
+
 test-long: packages source agent
-	KAB_TEST_KILLS=20 $(MAKE) test-fast test-qemu
+	KAB_TEST_KILLS=20 $(MAKE) test-fast test-qemu test-browser
 
 lint:
 	cargo fmt --all --check

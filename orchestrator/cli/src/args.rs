@@ -53,6 +53,10 @@ pub(crate) enum Format {
     Text,
     /// For GitHub and GitLab.
     Markdown,
+    /// For a browser: one file with plots and filters, which needs no network.
+    Html,
+    /// One plot; see `--plot`.
+    Svg,
     /// For a commit message: at most 12 lines.
     Changelog,
     /// For programs: all numbers; `kab schema report-json` describes it.

@@ -205,7 +205,7 @@ fn summarised(board: &Board) -> Vec<&Group> {
     board.groups.iter().filter(|group| group.geomean.iter().any(Option::is_some)).collect()
 }
 
-fn mean_text(mean: Mean, factor: f64, digits: usize) -> String {
+pub(crate) fn mean_text(mean: Mean, factor: f64, digits: usize) -> String {
     match mean {
         Mean::Value(value) => format!("{:.digits$}", value * factor),
         Mean::Failed => "failed".to_owned(),
@@ -214,7 +214,7 @@ fn mean_text(mean: Mean, factor: f64, digits: usize) -> String {
 }
 
 /// `kIOPS, geometric means of 8 boots`.
-fn caption(board: &Board, at: usize, metric: Metric, unit: Unit) -> String {
+pub(crate) fn caption(board: &Board, at: usize, metric: Metric, unit: Unit) -> String {
     let what = match metric {
         Metric::Iops => unit.name.to_owned(),
         Metric::CpuPerIo => format!("CPU {}/IO, whole board", unit.name),
@@ -300,7 +300,7 @@ fn aligned(versus: &str, texts: &[ChangeText]) -> (String, Vec<String>) {
 
 /// `CPU us/IO, whole board, geomean of 4 tests (exploratory): A 14.1, B 15.0; B vs A +6.4% [+6.1,+6.7] -`, or a line for each of
 /// several workloads below a heading.
-fn cpu_lines(setting: &Setting, board: &Board, footnotes: &mut Footnotes) -> Vec<String> {
+pub(crate) fn cpu_lines(setting: &Setting, board: &Board, footnotes: &mut Footnotes) -> Vec<String> {
     if setting.findings.primary.metric == Metric::CpuPerIo {
         return Vec::new();
     }

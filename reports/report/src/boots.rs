@@ -26,6 +26,19 @@ pub struct Boot {
     pub noted: usize,
 }
 
+/// A visit that gave no numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Lost {
+    /// Number of the visit on its board, from 0.
+    pub visit: u32,
+    /// The round, from 0.
+    pub round: u32,
+    /// Index of the variant.
+    pub variant: usize,
+    /// How it ended, in words.
+    pub why: String,
+}
+
 /// The p-values of one comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PValues {

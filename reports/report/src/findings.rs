@@ -3,7 +3,7 @@
 //! `Findings` holds no text made for a width or a format, so the same value serves the text for a list, Markdown and a
 //! machine-readable report. Variants are numbered in the order of the experiment and pairs as the plan lists them.
 
-use crate::boots::{Boots, PValues};
+use crate::boots::{Boots, Lost, PValues};
 use kab_model::Metric;
 use serde::Serialize;
 
@@ -199,6 +199,8 @@ pub struct Board {
     pub outliers: Vec<Outliers>,
     /// Fisher's test on those counts, where variants of a pair differ (p <= .05).
     pub count_differences: Vec<CountDifference>,
+    /// Visits that gave no numbers: failed or void.
+    pub lost: Vec<Lost>,
     /// What was given up, with the reason; `None` is all variants.
     pub given_up: Vec<(Option<usize>, String)>,
 }

@@ -1,5 +1,6 @@
 //! The story of this crate's first half: a run becomes findings.
 
+use crate::boots::Lost;
 use crate::command;
 use crate::differences;
 use crate::findings::{
@@ -10,8 +11,8 @@ use crate::groups;
 use crate::tallies::{count_differences, failed_visits, tally};
 use crate::verdicts::{Judged, Trials, mean};
 use kab_model::{
-    Accel, BoardRun, Boot, BuildState, CellId, DiskKind, Metric, Outcome, Plan, PlannedBoard, Run, Sample,
-    VisitState,
+    Accel, BoardRun, Boot, BuildState, CellId, DiskKind, FailureClass, Metric, Outcome, Plan, PlannedBoard,
+    Run, Sample, VisitState,
 };
 use std::collections::BTreeMap;
 
@@ -111,6 +112,7 @@ impl<'a> Gathering<'a> {
             cells: (0..self.plan.cells.len()).map(|cell| self.cell(board, cell, state, &tallies)).collect(),
             groups: groups::summaries(&self.groups, board, &self.pairs, count, &self.primary, cpu),
             count_differences: count_differences(&tallies, &outliers, &self.pairs),
+            lost: lost(self.plan, state),
             tallies,
             outliers,
             given_up: state
@@ -220,6 +222,21 @@ impl<'a> Gathering<'a> {
         }
         changed
     }
+}
+
+/// Visits that gave no numbers.
+fn lost(plan: &Plan, state: &BoardRun) -> Vec<Lost> {
+    let found = state.visits.iter().filter_map(|visit| {
+        let why = match &visit.state {
+            VisitState::Failed(FailureClass::Boot, reason) => format!("did not boot: {reason}"),
+            VisitState::Failed(FailureClass::Crash, reason) => format!("crashed: {reason}"),
+            VisitState::Void(reason) => format!("void: {reason}"),
+            VisitState::Open | VisitState::Ended => return None,
+        };
+        let variant = plan.variants.iter().position(|variant| variant.name == visit.key.variant)?;
+        Some(Lost { visit: visit.key.visit, round: visit.key.round, variant, why })
+    });
+    found.collect()
 }
 
 /// Noted trials of a cell by the number of the visit.

@@ -2,6 +2,7 @@
 
 use crate::findings::Findings;
 use crate::machine::{self, Data};
+use crate::page::Page;
 use crate::quantity::KEEP;
 use crate::sections;
 use crate::template_problem::TemplateProblem;
@@ -128,6 +129,25 @@ fn render(
     environment.add_template(name, source).map_err(failed)?;
     let template = environment.get_template(name).map_err(failed)?;
     template.render(Serde(sections::view(findings, options, width))).map_err(failed)
+}
+
+/// The page, with everything it needs inside of it.
+pub(crate) fn render_page(page: &Page) -> Result<String, RenderError> {
+    #[derive(Serialize)]
+    struct Context<'a> {
+        #[serde(flatten)]
+        page: &'a Page,
+        css: &'static str,
+        js: &'static str,
+    }
+    let name = "page.html";
+    let failed = |source| RenderError::Template { name, source };
+    let mut environment = environment().map_err(failed)?;
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.add_template(name, include_str!("../templates/page.html")).map_err(failed)?;
+    let (css, js) = (include_str!("../templates/page.css"), include_str!("../templates/page.js"));
+    let template = environment.get_template(name).map_err(failed)?;
+    Ok(template.render(Serde(Context { page, css, js })).map_err(failed)?.trim_start().to_owned())
 }
 
 /// Filters and rules that all templates share.

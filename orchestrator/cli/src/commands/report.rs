@@ -3,8 +3,8 @@
 use crate::args::Format;
 use crate::exit::{Exit, Failure, lab, usage};
 use crate::places::Places;
-use clap::Args;
-use kab_report::{Findings, HostFact, Meta, Options};
+use clap::{Args, ValueEnum};
+use kab_report::{Findings, HostFact, Latencies, Meta, Options, PlotChoice, PlotKind};
 use kab_store::{RunReader, Store};
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  kab report last\n  kab report 7f3a9c --full\n  \
                         kab report last --format markdown > comment.md\n  \
+                        kab report last --format html -o report.html\n  \
+                        kab report last --format svg --plot randread/1 -o plot.svg\n  \
                         kab report last --changelog >> commit-message\n  \
                         kab report last --format csv -o result.csv\n  \
                         kab report last --template mine.j2     (`kab schema report` lists what it may name)")]
@@ -24,7 +26,7 @@ pub(crate) struct ReportCommand {
     /// The short form for a commit message, at most 12 lines; the same as `--format changelog`.
     #[arg(long, conflicts_with_all = ["format", "template"])]
     changelog: bool,
-    /// A minijinja (Jinja2) template of your own. Tables in its view fit 72 columns unless `--format` is markdown.
+    /// A minijinja (Jinja2) template of your own. Tables in its view fit 72 columns; with `--format markdown` they are not wrapped.
     #[arg(long, value_name = "FILE")]
     template: Option<PathBuf>,
     /// Add a block of numbers for every cell: min, max and mean over visits, CPU, bandwidth, latency.
@@ -33,9 +35,26 @@ pub(crate) struct ReportCommand {
     /// Keep letters beyond ASCII in names and subjects.
     #[arg(long)]
     unicode: bool,
+    /// The cell of `--format svg`: its label or id, or `BOARD:CELL`.
+    #[arg(long, value_name = "CELL", required_if_eq("format", "svg"))]
+    plot: Option<String>,
+    /// What that plot shows.
+    #[arg(long, value_enum, default_value = "boots", requires = "plot")]
+    kind: Kind,
     /// Write to this file instead of standard output.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+}
+
+/// Kinds of plots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// Every boot as a point.
+    Boots,
+    /// The boots in the order of time.
+    Sequence,
+    /// Completion latency by percentile.
+    Latency,
 }
 
 pub(crate) fn report(command: &ReportCommand, places: &Places) -> Result<Exit, Failure> {
@@ -44,6 +63,7 @@ pub(crate) fn report(command: &ReportCommand, places: &Places) -> Result<Exit, F
     let format = if command.changelog { Format::Changelog } else { command.format };
     let text = match &command.template {
         Some(template) => by_template(&reader, template, format, options)?,
+        None if format == Format::Svg => plot(&reader, command)?,
         None => render(&reader, format, options)?,
     };
     deliver(&text, command.output.as_deref())?;
@@ -82,9 +102,38 @@ pub(crate) fn render(reader: &RunReader, format: Format, options: Options) -> Re
     match format {
         Format::Text => kab_report::text(&findings, options),
         Format::Markdown => kab_report::markdown(&findings, options),
+        Format::Html => kab_report::html(&findings, &latencies(reader)?, options),
+        Format::Svg => return Err(Failure::new(Exit::Usage, "--format svg needs --plot CELL")),
         Format::Changelog => Ok(kab_report::changelog(&findings, options)),
         Format::Json => kab_report::json(&findings),
         Format::Csv => kab_report::csv(&findings),
     }
     .map_err(lab)
+}
+
+fn plot(reader: &RunReader, command: &ReportCommand) -> Result<String, Failure> {
+    let (kind, latencies) = match command.kind {
+        Kind::Boots => (PlotKind::Boots, Latencies::default()),
+        Kind::Sequence => (PlotKind::Sequence, Latencies::default()),
+        Kind::Latency => (PlotKind::Latency, latencies(reader)?),
+    };
+    let choice = PlotChoice { cell: command.plot.clone().unwrap_or_default(), kind };
+    kab_report::svg(&findings(reader)?, &latencies, &choice).map_err(usage)
+}
+
+/// The latency bins of all trials that count, from what fio wrote.
+fn latencies(reader: &RunReader) -> Result<Latencies, Failure> {
+    let run = reader.run().map_err(lab)?;
+    let mut latencies = Latencies::default();
+    for (trial, _) in run.visits().flat_map(kab_model::Visit::counted) {
+        let Some(record) = &trial.record else { continue };
+        let output = reader.blob(&record.output).map_err(lab)?;
+        // What counts was parsed when it was judged; a file that cannot be read now is for `kab runs verify`.
+        let Ok(report) = kab_fio::parse(&output) else { continue };
+        let (visit, bins) = (&trial.key.visit, kab_fio::Totals::of(&report).clat_bins);
+        if !bins.is_empty() {
+            latencies.add(&visit.board.0, &trial.key.cell.0, &visit.variant.0, &bins);
+        }
+    }
+    Ok(latencies)
 }

@@ -4,7 +4,7 @@
 
 use super::Lab;
 use kab_model::SeriesInfo;
-use kab_report::{HostFact, Meta};
+use kab_report::{HostFact, Latencies, Meta};
 
 pub(crate) fn meta() -> Meta {
     Meta {
@@ -63,4 +63,36 @@ pub(crate) fn two_kernels(rounds: usize, change: [f64; 4]) -> Lab {
     let level = [4_526.0, 64_315.0, 6_577.0, 97_911.0];
     lab.level = Box::new(move |_, variant, cell| level[cell] * if variant == 1 { change[cell] } else { 1.0 });
     lab
+}
+
+/// Histograms for every cell of `lab`, with a tail that is heavier for later variants.
+pub(crate) fn latencies(lab: &Lab) -> Latencies {
+    let mut latencies = Latencies::default();
+    for (at, board) in lab.plan.boards.iter().enumerate() {
+        for (cell, planned) in lab.plan.cells.iter().enumerate() {
+            for (variant, named) in lab.plan.variants.iter().enumerate() {
+                let typical = 1e9 / (lab.level)(at, variant, cell);
+                let bins: Vec<(u64, u64)> = (0..160)
+                    .map(|step| {
+                        let x = f64::from(step) / 20.0 - 1.0;
+                        let weight =
+                            (-x * x * 6.0).exp() * 1e6 + (-2.2 * x).exp() * 80.0 * (1.0 + variant as f64);
+                        (midpoint(typical * x.exp()), weight as u64)
+                    })
+                    .collect();
+                latencies.add(&board.spec.name.0, &planned.id.0, &named.name.0, &bins);
+            }
+        }
+    }
+    latencies
+}
+
+/// The middle of fio's bucket of a latency.
+fn midpoint(ns: f64) -> u64 {
+    let ns = ns as u64;
+    if ns < 128 {
+        return ns;
+    }
+    let width = 1 << (ns.ilog2() - 6);
+    ns / width * width + width / 2
 }

@@ -4,7 +4,7 @@
 
 mod labs;
 
-pub(crate) use labs::{meta, three_kernels, two_kernels};
+pub(crate) use labs::{latencies, meta, three_kernels, two_kernels};
 
 use kab_model::*;
 use std::collections::BTreeMap;
