@@ -20,7 +20,7 @@ pub(crate) fn report(document: &Value<'_>, line: LineOf<'_>) -> Report {
     let key = if document.get("jobs").is_some() { "jobs" } else { "client_stats" };
     let objects = list(key).iter().filter(|item| !item.pairs().is_empty());
     let (sums, jobs): (Vec<Job>, Vec<Job>) =
-        objects.map(|item| job(item, line)).partition(|job| key == "client_stats" && job.name == ALL_CLIENTS);
+        objects.map(|item| job(item, line)).partition(|job| job.name == ALL_CLIENTS);
     Report {
         version: text(document, "fio version"),
         time_ms: time_ms(document),
@@ -39,7 +39,7 @@ pub(crate) fn job(value: &Value<'_>, line: LineOf<'_>) -> Job {
     let direction = |key| value.get(key).filter(|d| usable(d)).map(|d| direction(d, line));
     let sync = value.get("sync").and_then(|sync| sync.get("lat_ns")).filter(|lat| !lat.is_cut());
     Job {
-        name: text(value, "jobname"),
+        name: text(value, "jobname").replace('\n', " "),
         host: value.get("hostname").and_then(Value::text).map(str::to_owned),
         line: at,
         group: signed(value, "groupid"),
@@ -144,7 +144,7 @@ fn printed(direction: &Value<'_>, line: usize) -> Vec<Figure> {
             high,
             carry: None,
             line,
-            text: (*text).to_owned(),
+            text: text.clone().into_owned(),
         })
     };
     let bw = figure("bw_bytes", What::Bw, 1.0).or_else(|| figure("bw", What::Bw, 1024.0));
@@ -152,6 +152,9 @@ fn printed(direction: &Value<'_>, line: usize) -> Vec<Figure> {
 }
 
 fn spread(direction: &Value<'_>, keys: [&str; 5], unit: f64, line: usize) -> Option<Spread> {
+    if direction.is_cut() && keys.iter().any(|key| direction.get(key).is_none()) {
+        return None;
+    }
     let [min, max, mean, stddev, samples] = keys;
     let scaled = |key| float(direction, key) * unit;
     let spread = Spread {

@@ -18,8 +18,8 @@ const MAX_FOREIGN: usize = 8;
 pub(crate) enum Value<'a> {
     /// `null`, `true` or `false`; fio prints none of them.
     Word,
-    /// A number as it stands in the text.
-    Number(&'a str),
+    /// A number as it stands in the text, joined where a terminal broke the line inside of it.
+    Number(Cow<'a, str>),
     /// A string.
     Text(Cow<'a, str>),
     /// An array.
@@ -287,17 +287,20 @@ impl<'a> Reader<'a> {
     fn scalar(&mut self) -> Result<Value<'a>, Unread> {
         let rest = &self.text[self.at..];
         let ends = |b: &u8| b.is_ascii_whitespace() || matches!(b, b',' | b']' | b'}' | b':' | b'"');
-        let found = rest.as_bytes().iter().position(ends);
-        // A number that the end of the text touches may be longer.
-        let end = match found {
+        let mut end = match rest.as_bytes().iter().position(ends) {
             Some(end) => end,
+            // A number that the end of the text touches may be longer.
             None if self.rescue => return Err(self.unread("a value")),
             None => rest.len(),
         };
-        let word = &rest[..end];
-        let value = match word {
+        let mut word = Cow::Borrowed(&rest[..end]);
+        while let Some(more) = continuation(&rest[end..]) {
+            word.to_mut().push_str(more);
+            end += 1 + more.len();
+        }
+        let value = match &*word {
             "null" | "true" | "false" => Value::Word,
-            _ if is_number(word) => Value::Number(word),
+            number if is_number(number) => Value::Number(word),
             _ => return Err(self.unread("a value")),
         };
         self.at += end;
@@ -348,9 +351,22 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A key without the line ends that wrapping put into it.
+/// The digits at the start of the next line, where a line ends right behind a number. In JSON nothing else can be there.
+fn continuation(behind: &str) -> Option<&str> {
+    let next = behind.strip_prefix('\n')?;
+    let end = next.bytes().take_while(|b| b.is_ascii_digit() || *b == b'.').count();
+    (end > 0).then(|| &next[..end])
+}
+
+/// A key without the line ends that wrapping put into it, be it at a blank or within a word.
 fn joined(key: Cow<'_, str>) -> Cow<'_, str> {
-    if key.contains('\n') { Cow::Owned(key.split_whitespace().collect::<Vec<_>>().join(" ")) } else { key }
+    if !key.contains('\n') {
+        return key;
+    }
+    let letters: String = key.split_whitespace().collect();
+    let with_blank = ["fio version", "global options", "job options"];
+    let known = with_blank.into_iter().find(|known| known.replace(' ', "") == letters);
+    Cow::Owned(known.map_or(letters, str::to_owned))
 }
 
 fn is_number(word: &str) -> bool {
@@ -369,7 +385,8 @@ mod tests {
     #[test]
     fn plain_json_reads_as_usual() {
         let read = value(r#" {"a" : [1, -2.5, "x\"\\\u00e4"], "b" : {}, "c" : null}"#);
-        let items = vec![Value::Number("1"), Value::Number("-2.5"), Value::Text("x\"\\ä".into())];
+        let items =
+            vec![Value::Number("1".into()), Value::Number("-2.5".into()), Value::Text("x\"\\ä".into())];
         assert_eq!(read.get("a"), Some(&Value::Array(items)));
         assert!(matches!(read.get("b"), Some(Value::Object(object)) if object.pairs.is_empty()));
         assert_eq!(read.get("c"), Some(&Value::Word));

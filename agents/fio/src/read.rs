@@ -70,7 +70,7 @@ fn json_documents(clean: &Clean<'_>) -> Vec<Draft> {
     for gap in gaps(&drafts, text.len()) {
         drafts.extend(scan::excerpts(text, gap).iter().map(|piece| draft(piece, &line)));
     }
-    drafts.retain(|draft| !draft.report.jobs.is_empty());
+    drafts.retain(|draft| !draft.report.jobs.is_empty() || draft.report.all_clients.is_some());
     drafts.sort_by_key(|draft| draft.bytes.start);
     drafts
 }

@@ -76,16 +76,20 @@ fn first_key(text: &str) -> Option<&'static str> {
     FIRST_KEYS.iter().copied().find(|key| begins_with_key(rest, key))
 }
 
-/// Whether `rest` begins with the key and a quote. A blank in the key may have become a line end.
+/// Whether `rest` begins with the key and a quote. The line may be broken inside the key.
 fn begins_with_key(rest: &str, key: &str) -> bool {
-    let end = match key.split_once(' ') {
-        None => rest.strip_prefix(key),
-        Some((first, second)) => rest
-            .strip_prefix(first)
-            .filter(|rest| rest.starts_with(char::is_whitespace))
-            .and_then(|rest| rest.trim_start().strip_prefix(second)),
-    };
-    end.is_some_and(|rest| rest.starts_with('"'))
+    behind_key(rest, key).is_some()
+}
+
+fn behind_key<'t>(rest: &'t str, key: &str) -> Option<&'t str> {
+    let mut rest = rest;
+    for letter in key.split(' ').flat_map(str::chars).chain(std::iter::once('"')) {
+        rest = match rest.strip_prefix(letter) {
+            Some(behind) => behind,
+            None => rest.strip_prefix([' ', '\n'])?.trim_start().strip_prefix(letter)?,
+        };
+    }
+    Some(rest)
 }
 
 /// Pieces of documents in a text without whole ones: from `"jobs"`, `"jobname"` or a direction on.
@@ -118,7 +122,7 @@ fn next_member(text: &str, from: usize) -> Option<(usize, &'static str)> {
     memchr::memchr_iter(b'"', &text.as_bytes()[from..]).map(|i| from + i).find_map(|quote| {
         let rest = &text[quote + 1..];
         let key = MEMBERS.iter().copied().find(|key| begins_with_key(rest, key))?;
-        let value = rest[key.len() + 1..].trim_start().strip_prefix(':')?.trim_start();
+        let value = behind_key(rest, key)?.trim_start().strip_prefix(':')?.trim_start();
         let opens = match key {
             "jobs" | "client_stats" => value.starts_with('['),
             "jobname" => value.starts_with('"'),

@@ -119,7 +119,8 @@ fn word(cursor: &mut Cursor<'_>) -> String {
     let end = rest.find(|c: char| c == ',' || c.is_whitespace()).unwrap_or(rest.len()).min(NAME);
     let end = (0..=end).rev().find(|i| rest.is_char_boundary(*i)).unwrap_or(0);
     cursor.at += end;
-    rest[..end].to_owned()
+    // What the end of the text touches may be longer.
+    if end == rest.len() { String::new() } else { rest[..end].to_owned() }
 }
 
 /// `4K-4K/4K-4K/4K-4K` or `(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B` as fio's option `bs`, where each direction

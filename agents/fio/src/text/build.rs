@@ -105,14 +105,12 @@ impl<'a> Builder<'a> {
     }
 
     /// The line of a client about its server.
-    pub(crate) fn client(&mut self, start: usize, end: usize) {
+    pub(crate) fn client(&mut self, version: &str, start: usize, end: usize) {
         if !self.open.is_empty() {
             self.close(Open::default());
         }
         self.open.client = true;
-        if let Some((_, version)) = self.clean.text[start..end].split_once("fio=") {
-            self.open.version = version.split([',', ' ']).next().unwrap_or("").to_owned();
-        }
+        version.clone_into(&mut self.open.version);
         self.touch(start, end);
     }
 

@@ -124,7 +124,7 @@ impl<'a> Cursor<'a> {
     pub(crate) fn last_number(&mut self) -> Option<Number> {
         let start = self.at;
         let number = self.digits(|rest| {
-            let word = rest.split_ascii_whitespace().next().unwrap_or("");
+            let word = rest.split_ascii_whitespace().next().unwrap_or("").trim_end_matches(',');
             word.bytes().all(|b| b.is_ascii_digit() || b == b'.') && !word.starts_with("...")
         });
         if number.is_none() || self.at >= self.text.len() {

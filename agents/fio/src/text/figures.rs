@@ -212,8 +212,8 @@ fn settle_bytes(direction: &mut Direction, known: &Known, seconds: f64, range: O
     let total = direction.total_ios as f64;
     let exact = known.block.map(|block| total * block as f64).filter(|bytes| counted && fits(*bytes));
     let guessed = || {
-        let range = range.filter(|r| counted && r.high < r.low * 1.01)?;
-        power_of_two(range.middle() / total, 0.004).map(|block| total * block).filter(|bytes| fits(*bytes))
+        let range = range.filter(|r| counted && r.high < r.low * 1.03)?;
+        power_of_two(range.middle() / total, 0.02).map(|block| total * block).filter(|bytes| fits(*bytes))
     };
     let (bytes, basis) = match (exact, guessed(), range) {
         (Some(bytes), _, _) => (bytes, Basis::Counted),

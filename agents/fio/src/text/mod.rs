@@ -89,14 +89,19 @@ fn event(text: &str, cursor: &mut Cursor<'_>, floor: usize, builder: &mut Builde
 
 /// `fio-3.33` alone on its line or before `Starting`, and the line in which a client names its server.
 fn version(cursor: &mut Cursor<'_>, builder: &mut Builder<'_>) -> bool {
-    let start = cursor.at;
-    let rest = cursor.rest();
-    let line = rest.split('\n').next().unwrap_or("");
-    if line.starts_with("hostname=") && line.contains("fio=fio-") {
-        cursor.at += line.len();
-        builder.client(start, cursor.at);
+    let start = *cursor;
+    if cursor.eat("hostname=") && cursor.skip_to("fio=fio-", 300) {
+        let end = cursor.rest().find([',', ' ', '\n']).unwrap_or(0).min(60);
+        builder.client(&format!("fio-{}", &cursor.rest()[..end]), start.at, cursor.at);
+        cursor.at += end;
+        if cursor.eat(" , flags=") {
+            cursor.last_number();
+        }
         return true;
     }
+    *cursor = start;
+    let start = start.at;
+    let line = cursor.rest().split('\n').next().unwrap_or("");
     let numbered = ["fio-", "fio "].iter().find_map(|prefix| line.strip_prefix(prefix));
     if !numbered.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()) && rest.contains('.')) {
         return false;
