@@ -22,12 +22,18 @@ enum Map {
     Marks(Vec<Mark>),
 }
 
-/// From here on to the next mark, offsets run in parallel.
+/// From here on to the next mark, offsets run in parallel and the line is the same. In an input of more than 4 GiB, what
+/// lies beyond has no exact place any more.
 #[derive(Clone, Copy)]
 struct Mark {
-    text: usize,
-    input: usize,
-    line: usize,
+    text: u32,
+    input: u32,
+    line: u32,
+}
+
+/// A place for a [`Mark`].
+fn small(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 impl<'a> Clean<'a> {
@@ -55,7 +61,7 @@ impl<'a> Clean<'a> {
                 last.set((offset, line));
                 line
             }
-            Map::Marks(marks) => mark_of(marks, offset).line,
+            Map::Marks(marks) => mark_of(marks, offset).line as usize,
         }
     }
 
@@ -65,14 +71,14 @@ impl<'a> Clean<'a> {
             Map::Same(_) => offset,
             Map::Marks(marks) => {
                 let mark = mark_of(marks, offset);
-                mark.input + (offset - mark.text)
+                mark.input as usize + (offset - mark.text as usize)
             }
         }
     }
 }
 
 fn mark_of(marks: &[Mark], offset: usize) -> Mark {
-    let behind = marks.partition_point(|mark| mark.text <= offset);
+    let behind = marks.partition_point(|mark| mark.text as usize <= offset);
     behind.checked_sub(1).map_or(Mark { text: 0, input: 0, line: 1 }, |i| marks[i])
 }
 
@@ -136,7 +142,7 @@ impl Cleaner {
             line += 1;
             let raw = &input[start..end];
             encoding = announced(raw, whole).unwrap_or(encoding);
-            self.raw_line(raw, Mark { text: 0, input: start, line }, encoding);
+            self.raw_line(raw, Mark { text: 0, input: small(start), line: small(line) }, encoding);
             start = end;
         }
         self.end_logical();
@@ -145,7 +151,7 @@ impl Cleaner {
     }
 
     fn raw_line(&mut self, raw: &[u8], mark: Mark, encoding: Encoding) {
-        self.starts.push(Mark { text: self.logical.len(), ..mark });
+        self.starts.push(Mark { text: small(self.logical.len()), ..mark });
         if encoding == Encoding::Plain || !may_be_quoted_printable(raw) {
             self.logical.extend_from_slice(raw);
             self.end_logical();
@@ -155,7 +161,7 @@ impl Cleaner {
         let soft = content.ends_with(b"=");
         decode(if soft { &content[..content.len() - 1] } else { raw }, &mut self.logical);
         if content.contains(&b'=') {
-            self.decoded.get_or_insert(mark.line);
+            self.decoded.get_or_insert(mark.line as usize);
         }
         if !soft {
             self.end_logical();
@@ -177,16 +183,19 @@ impl Cleaner {
     }
 
     fn part(&mut self, part: &str, at: usize, starts: &[Mark]) {
+        if part == "\r" {
+            return;
+        }
         let ended = part.ends_with(['\n', '\r']);
         let body = part.trim_end_matches(['\n', '\r']);
-        let stripped = self.strip(body, mark_of(starts, at).line);
+        let stripped = self.strip(body, mark_of(starts, at).line as usize);
         let from = at + (body.len() - stripped.len());
         let mark = mark_of(starts, from);
         let kept = match classify(stripped) {
             Some((kind, rest)) => {
                 if let Some(kind) = kind {
                     let text = stripped[..stripped.len() - rest.len()].trim_end().to_owned();
-                    self.notes.push(Note { line: mark.line, kind, text });
+                    self.notes.push(Note { line: mark.line as usize, kind, text });
                 }
                 rest
             }
@@ -204,9 +213,12 @@ impl Cleaner {
     fn push(&mut self, kept: &str, from: usize, starts: &[Mark]) {
         let shift = self.out.len();
         let first = mark_of(starts, from);
-        self.marks.push(Mark { text: shift, input: first.input + (from - first.text), line: first.line });
-        let inner = starts.iter().filter(|mark| mark.text > from && mark.text < from + kept.len());
-        self.marks.extend(inner.map(|mark| Mark { text: shift + mark.text - from, ..*mark }));
+        let input = first.input as usize + (from - first.text as usize);
+        self.marks.push(Mark { text: small(shift), input: small(input), line: first.line });
+        let within = from..from + kept.len();
+        let inner =
+            starts.iter().filter(|mark| mark.text as usize > from && within.contains(&(mark.text as usize)));
+        self.marks.extend(inner.map(|mark| Mark { text: small(shift + mark.text as usize - from), ..*mark }));
         // Replacements keep the length in bytes, so that the marks stay right.
         let mut rest = kept;
         while let Some(at) = rest.find(['\u{a0}', '\u{2007}', '\u{202f}', '\u{2009}', '\u{200b}']) {

@@ -9,7 +9,13 @@ use crate::report::{Basis, Direction, DiskUtil, Figure, Job, Latency, Report, Sp
 use std::borrow::Cow;
 
 /// Name of the sum over all clients, which would count everything twice.
-pub(crate) const ALL_CLIENTS: &str = "All clients";
+const ALL_CLIENTS: &str = "All clients";
+
+/// Whether a name is that of the sum over all clients. A line may be broken inside of it.
+pub(crate) fn is_all_clients(name: &str) -> bool {
+    let letters = |text: &str| -> String { text.split_whitespace().collect() };
+    letters(name) == letters(ALL_CLIENTS)
+}
 
 /// Tells the line of the input of an offset of the text; 0 where nobody asks.
 pub(crate) type LineOf<'a> = &'a dyn Fn(usize) -> usize;
@@ -20,7 +26,7 @@ pub(crate) fn report(document: &Value<'_>, line: LineOf<'_>) -> Report {
     let key = if document.get("jobs").is_some() { "jobs" } else { "client_stats" };
     let objects = list(key).iter().filter(|item| !item.pairs().is_empty());
     let (sums, jobs): (Vec<Job>, Vec<Job>) =
-        objects.map(|item| job(item, line)).partition(|job| job.name == ALL_CLIENTS);
+        objects.map(|item| job(item, line)).partition(|job| is_all_clients(&job.name));
     Report {
         version: text(document, "fio version"),
         time_ms: time_ms(document),
@@ -79,7 +85,7 @@ fn global_options(document: &Value<'_>) -> Vec<(String, String)> {
 }
 
 fn option((name, value): &(Cow<'_, str>, Value<'_>)) -> (String, String) {
-    (name.clone().into_owned(), value.text().unwrap_or_default().to_owned())
+    (name.clone().into_owned(), value.text().unwrap_or_default().trim().to_owned())
 }
 
 fn levels(job: &Value<'_>) -> Vec<(String, f64)> {

@@ -10,6 +10,9 @@ use std::borrow::Cow;
 /// How deep values may nest; fio's documents need 8.
 const MAX_DEPTH: usize = 64;
 
+/// What [`Unread`] expects where values nest deeper.
+pub(crate) const TOO_DEEP: &str = "less nesting";
+
 /// Foreign lines in a row that [`salvage`] skips: more is other text, not a disturbance.
 const MAX_FOREIGN: usize = 8;
 
@@ -153,7 +156,11 @@ impl<'a> Reader<'a> {
     fn value(&mut self, depth: usize) -> Result<Value<'a>, Unread> {
         self.skip_space();
         match self.peek() {
-            Some(b'{' | b'[') if depth >= MAX_DEPTH => Err(self.unread("less nesting")),
+            Some(b'{' | b'[') if depth >= MAX_DEPTH => {
+                // Nobody shall begin again inside of this.
+                self.kept = self.at;
+                Err(self.unread(TOO_DEEP))
+            }
             Some(b'{') => {
                 let at = self.at;
                 self.at += 1;

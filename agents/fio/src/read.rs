@@ -14,17 +14,23 @@ const HEADING_LINES: usize = 5;
 /// Longest heading, characters.
 const HEADING: usize = 200;
 
+/// Results that are read of any input, and bytes of it for each one more: fio needs more for a result, and what is made to
+/// look like many shall not take much memory.
+const RESULTS: usize = 4096;
+const BYTES_A_RESULT: usize = 512;
+
 /// Finds all results of fio in a file, a console capture or a mail, whatever version and format, with what stands
 /// around them. Never fails: what cannot be read is left out and noted. Takes time and memory in proportion to the
 /// input.
 pub fn read_any(input: &[u8]) -> Found {
     let clean = Clean::of(input);
-    let mut drafts = json_documents(&clean);
-    let terse = terse::documents(&clean, &gaps(&drafts, clean.text.len()));
+    let most = RESULTS + input.len() / BYTES_A_RESULT;
+    let mut drafts = json_documents(&clean, most);
+    let terse = terse::documents(&clean, &gaps(&drafts, clean.text.len()), most);
     drafts.extend(terse);
     drafts.sort_by_key(|draft| draft.bytes.start);
     let taken: Vec<Range<usize>> = drafts.iter().map(|draft| draft.bytes.clone()).collect();
-    let texts = text::documents(&clean, &taken);
+    let texts = text::documents(&clean, &taken, most);
     drafts.extend(texts.documents);
     drafts.sort_by_key(|draft| draft.bytes.start);
     headings(&clean, &mut drafts);
@@ -60,15 +66,16 @@ impl Draft {
     }
 }
 
-fn json_documents(clean: &Clean<'_>) -> Vec<Draft> {
+fn json_documents(clean: &Clean<'_>, most: usize) -> Vec<Draft> {
     let text = &*clean.text;
     if !scan::may_have_json(text) {
         return Vec::new();
     }
     let line = |offset| clean.line(offset);
-    let mut drafts: Vec<Draft> = scan::documents(text).map(|piece| draft(&piece, &line)).collect();
+    let mut drafts: Vec<Draft> = scan::documents(text).map(|piece| draft(&piece, &line)).take(most).collect();
     for gap in gaps(&drafts, text.len()) {
-        drafts.extend(scan::excerpts(text, gap).iter().map(|piece| draft(piece, &line)));
+        let room = most.saturating_sub(drafts.len());
+        drafts.extend(scan::excerpts(text, gap, room).iter().map(|piece| draft(piece, &line)));
     }
     drafts.retain(|draft| !draft.report.jobs.is_empty() || draft.report.all_clients.is_some());
     drafts.sort_by_key(|draft| draft.bytes.start);

@@ -45,6 +45,16 @@ pub(crate) fn documents(text: &str) -> impl Iterator<Item = Piece<'_>> {
 fn document(text: &str, start: usize) -> Piece<'_> {
     match lenient::read(text, start) {
         Ok((value, end)) => Piece { bytes: start..end, value, broken: None, gaps: false, excerpt: false },
+        Err(unread) if unread.expected == lenient::TOO_DEEP => {
+            let nothing = Value::Object(lenient::Object { at: start, pairs: Vec::new(), cut: true });
+            Piece {
+                bytes: start..unread.at,
+                value: nothing,
+                broken: Some(unread),
+                gaps: false,
+                excerpt: false,
+            }
+        }
         Err(unread) => {
             // Another document is not part of this one.
             let limit = next_document(text, start + 1).unwrap_or(text.len());
@@ -92,12 +102,14 @@ fn behind_key<'t>(rest: &'t str, key: &str) -> Option<&'t str> {
     Some(rest)
 }
 
-/// Pieces of documents in a text without whole ones: from `"jobs"`, `"jobname"` or a direction on.
-pub(crate) fn excerpts(text: &str, within: Range<usize>) -> Vec<Piece<'_>> {
+/// Pieces of documents in a text without whole ones: from `"jobs"`, `"jobname"` or a direction on; at most `most`.
+pub(crate) fn excerpts(text: &str, within: Range<usize>, most: usize) -> Vec<Piece<'_>> {
     let mut pieces: Vec<Piece<'_>> = Vec::new();
     let mut at = within.start;
     let limited = &text[..within.end];
-    while let Some((start, key)) = next_member(limited, at) {
+    // Members count, since those of one piece are kept as well.
+    for _ in 0..most {
+        let Some((start, key)) = next_member(limited, at) else { break };
         let saved = lenient::salvage(limited, start);
         at = char_boundary(limited, saved.end.max(start + 1));
         let value = if key == "jobs" || key == "client_stats" { saved.value } else { in_jobs(saved.value) };
@@ -121,6 +133,9 @@ const MEMBERS: &[&str] = &["jobs", "client_stats", "jobname", "read", "write", "
 fn next_member(text: &str, from: usize) -> Option<(usize, &'static str)> {
     memchr::memchr_iter(b'"', &text.as_bytes()[from..]).map(|i| from + i).find_map(|quote| {
         let rest = &text[quote + 1..];
+        if !rest.starts_with(['j', 'c', 'r', 'w', 't', 'm']) {
+            return None;
+        }
         let key = MEMBERS.iter().copied().find(|key| begins_with_key(rest, key))?;
         let value = behind_key(rest, key)?.trim_start().strip_prefix(':')?.trim_start();
         let opens = match key {

@@ -19,13 +19,15 @@ const PERCENTILES: usize = 20;
 /// Fields behind the directions: processor, depths, buckets.
 const TAIL: usize = 5 + 7 + 10 + 12;
 
-/// All terse documents in the ranges of the text; records that follow each other are the jobs of one.
-pub(crate) fn documents(clean: &Clean<'_>, ranges: &[Range<usize>]) -> Vec<Draft> {
+/// All terse documents in the ranges of the text; records that follow each other are the jobs of one. At most `most`
+/// records are read.
+pub(crate) fn documents(clean: &Clean<'_>, ranges: &[Range<usize>], most: usize) -> Vec<Draft> {
     let text = &*clean.text;
     let mut drafts: Vec<Draft> = Vec::new();
+    let mut left = most;
     for range in ranges {
         let mut at = range.start;
-        while at < range.end {
+        while at < range.end && left > 0 {
             let end = line_end(text, at, range.end);
             let Some(version) = begins(&text[at..end]) else {
                 at = end + 1;
@@ -36,6 +38,7 @@ pub(crate) fn documents(clean: &Clean<'_>, ranges: &[Range<usize>]) -> Vec<Draft
                 continue;
             };
             add(&mut drafts, clean, &record, at..end);
+            left -= 1;
             at = end + 1;
         }
     }
@@ -85,7 +88,8 @@ fn record(text: &str, range: Range<usize>, version: u8) -> Option<(Vec<String>, 
         let end = line_end(text, at, range.end);
         let line = &text[at..end];
         let more = at > range.start;
-        if more && (fields >= least || !line.contains(';') || begins(line).is_some()) {
+        let next = begins(line).is_some_and(|found| found > 2 || version == 2);
+        if more && (fields >= least || !line.contains(';') || next) {
             break;
         }
         joined.push_str(if more { line.trim() } else { line.trim_start() });
@@ -101,7 +105,9 @@ fn record(text: &str, range: Range<usize>, version: u8) -> Option<(Vec<String>, 
     if list.len() < least || at > range.end {
         list.pop();
     }
-    (list.len() > head + 4).then_some((list, at - 1))
+    // Nothing but their number tells the fields of version 2 from others.
+    let enough = if version == 2 { list.len() >= least } else { list.len() > head + 4 };
+    enough.then_some((list, at - 1))
 }
 
 fn add(drafts: &mut Vec<Draft>, clean: &Clean<'_>, fields: &[String], bytes: Range<usize>) {

@@ -5,7 +5,7 @@ use super::figures::{Known, drops_carry, settle};
 use super::rows::{DirectionRow, Kind, Row};
 use crate::clean::Clean;
 use crate::found::{Damage, Format, Note, NoteKind};
-use crate::json::ALL_CLIENTS;
+use crate::json::is_all_clients;
 use crate::read::Draft;
 use crate::report::{Basis, Direction, DiskUtil, Figure, GroupLine, Job, Latency, Report, What};
 
@@ -27,6 +27,8 @@ pub(crate) struct Builder<'a> {
     foreign_at: usize,
     /// Group of the "Run status" block that is being read.
     group: i64,
+    /// Jobs and summary lines that may still be read.
+    left: usize,
 }
 
 /// The document that is being read.
@@ -62,9 +64,24 @@ impl Open {
 }
 
 impl<'a> Builder<'a> {
-    pub(crate) fn new(clean: &'a Clean<'a>) -> Self {
+    pub(crate) fn new(clean: &'a Clean<'a>, left: usize) -> Self {
         let (done, open) = (Drafts::default(), Open::default());
-        Self { clean, done, open, foreign: false, foreign_at: 0, group: 0 }
+        Self { clean, done, open, foreign: false, foreign_at: 0, group: 0, left }
+    }
+
+    /// Whether one more may be read; tells once that there are too many.
+    fn room(&mut self, at: usize) -> bool {
+        match self.left {
+            0 => return false,
+            1 => self.done.notes.push(Note {
+                line: self.clean.line(at),
+                kind: NoteKind::Unread,
+                text: "more results than an input of this size can have: the rest is not read".to_owned(),
+            }),
+            _ => {}
+        }
+        self.left -= 1;
+        true
     }
 
     /// Group of the block that is being read.
@@ -73,7 +90,7 @@ impl<'a> Builder<'a> {
     }
 
     /// A word that is no row.
-    pub(crate) fn foreign(&mut self, at: usize, _end: usize) {
+    pub(crate) fn foreign(&mut self, at: usize) {
         if !self.foreign {
             self.foreign_at = at;
         }
@@ -124,7 +141,7 @@ impl<'a> Builder<'a> {
     }
 
     /// A job as fio is about to run it.
-    pub(crate) fn preamble(&mut self, preamble: Preamble, _start: usize, end: usize) {
+    pub(crate) fn preamble(&mut self, preamble: Preamble, end: usize) {
         if !self.open.is_empty() {
             self.close(Open::default());
         }
@@ -134,6 +151,9 @@ impl<'a> Builder<'a> {
 
     /// A job's result begins.
     pub(crate) fn header(&mut self, header: Header, start: usize, end: usize) {
+        if !self.room(start) {
+            return;
+        }
         let before = self.clean.text.get(self.foreign_at..header.at).unwrap_or("");
         let foreign = self.foreign && before.chars().any(char::is_alphanumeric);
         let sealed = self.open.sealed() && !self.open.client;
@@ -179,6 +199,9 @@ impl<'a> Builder<'a> {
 
     /// A line of "Run status".
     pub(crate) fn group_line(&mut self, mut line: GroupLine, start: usize, end: usize) {
+        if !self.room(start) {
+            return;
+        }
         let told = |open: &Open| {
             open.groups.iter().any(|g| (g.group, &g.direction) == (line.group, &line.direction))
         };
@@ -260,6 +283,9 @@ impl<'a> Builder<'a> {
             taken || (sealed && (job.ended || !job.headed)) || (self.foreign && !job.headed)
         });
         if fresh {
+            if !self.room(start) {
+                return;
+            }
             if !self.open.is_empty() {
                 self.close(Open::default());
             }
@@ -353,7 +379,7 @@ fn draft(mut open: Open, notes: &mut Vec<Note>) -> Option<Draft> {
     let mut all_clients = None;
     for mut open_job in open.jobs {
         settle_job(&mut open_job, buggy, notes);
-        if open_job.job.name == ALL_CLIENTS {
+        if is_sum(&open_job.job) {
             all_clients = Some(Box::new(open_job.job));
         } else {
             jobs.push(open_job.job);
@@ -384,7 +410,7 @@ fn draft(mut open: Open, notes: &mut Vec<Note>) -> Option<Draft> {
 
 fn damage(open: &Open) -> Vec<Damage> {
     let headless = open.jobs.iter().any(|job| !job.headed) || open.jobs.is_empty();
-    let unended = open.jobs.iter().any(|job| job.headed && !job.ended && job.job.name != ALL_CLIENTS);
+    let unended = open.jobs.iter().any(|job| job.headed && !job.ended && !is_sum(&job.job));
     let cut = unended && open.jobs.last().is_some_and(|job| !job.ended) && !open.sealed();
     let mut damage = Vec::new();
     if headless {
@@ -394,6 +420,11 @@ fn damage(open: &Open) -> Vec<Damage> {
         damage.push(if cut { Damage::Cut } else { Damage::Gap });
     }
     damage
+}
+
+/// The sum over all clients, which no process ran; its name may be cut off.
+fn is_sum(job: &Job) -> bool {
+    is_all_clients(&job.name) || job.pid == Some(0)
 }
 
 /// A "Run status" line where nothing else is left of a job.

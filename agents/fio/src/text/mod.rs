@@ -16,10 +16,11 @@ use std::ops::Range;
 
 pub(crate) use build::Drafts;
 
-/// All text documents, in order. `taken` are the ranges of documents in other formats, ascending.
-pub(crate) fn documents(clean: &Clean<'_>, taken: &[Range<usize>]) -> Drafts {
+/// All text documents, in order. `taken` are the ranges of documents in other formats, ascending. At most `most` jobs are
+/// read.
+pub(crate) fn documents(clean: &Clean<'_>, taken: &[Range<usize>], most: usize) -> Drafts {
     let text = &*clean.text;
-    let mut builder = Builder::new(clean);
+    let mut builder = Builder::new(clean, most);
     let mut at = 0;
     for range in taken {
         scan(text, at..range.start, &mut builder);
@@ -29,6 +30,9 @@ pub(crate) fn documents(clean: &Clean<'_>, taken: &[Range<usize>]) -> Drafts {
     scan(text, at..text.len(), &mut builder);
     builder.finish()
 }
+
+/// Longest line on which fio may name itself.
+const NAMED: usize = 200;
 
 /// Words whose rows begin with a bracket or another word than their own.
 fn scan(text: &str, range: Range<usize>, builder: &mut Builder<'_>) {
@@ -63,7 +67,7 @@ fn event(text: &str, cursor: &mut Cursor<'_>, floor: usize, builder: &mut Builde
             }
             *cursor = start;
             let preamble = blocks::preamble(text, cursor, floor);
-            preamble.map(|preamble| builder.preamble(preamble, start.at, cursor.at)).is_some()
+            preamble.map(|preamble| builder.preamble(preamble, cursor.at)).is_some()
         }
         Some(b'R' | b'W' | b'T' | b'M') => {
             if let Some(group) = blocks::run_status(cursor) {
@@ -101,7 +105,7 @@ fn version(cursor: &mut Cursor<'_>, builder: &mut Builder<'_>) -> bool {
     }
     *cursor = start;
     let start = start.at;
-    let line = cursor.rest().split('\n').next().unwrap_or("");
+    let line = cursor.line(NAMED);
     let numbered = ["fio-", "fio "].iter().find_map(|prefix| line.strip_prefix(prefix));
     if !numbered.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()) && rest.contains('.')) {
         return false;
@@ -119,13 +123,11 @@ fn version(cursor: &mut Cursor<'_>, builder: &mut Builder<'_>) -> bool {
 /// Goes behind a word that is not fio's.
 fn skip_word(cursor: &mut Cursor<'_>, builder: &mut Builder<'_>) {
     let rest = cursor.rest();
-    let end = rest.find(|c: char| c.is_ascii_whitespace()).unwrap_or(rest.len());
-    let word = &rest[..end];
     // A row may be known by what stands within a word, such as `name:(groupid=`.
-    let inner = word.char_indices().skip(1).find(|(_, c)| *c == '(').map(|(i, _)| i);
-    let end = inner.unwrap_or(end);
-    if word[..end].chars().any(char::is_alphanumeric) {
-        builder.foreign(cursor.at, cursor.at + end);
+    let ends = |i: usize, b: u8| b.is_ascii_whitespace() || (b == b'(' && i > 0);
+    let end = rest.bytes().enumerate().position(|(i, b)| ends(i, b)).unwrap_or(rest.len());
+    if rest[..end].chars().any(char::is_alphanumeric) {
+        builder.foreign(cursor.at);
     }
     cursor.at += end.max(1);
     while !cursor.is_boundary() {

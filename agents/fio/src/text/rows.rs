@@ -4,6 +4,9 @@ use super::cursor::{Cursor, Number, suffix};
 use super::figures::{bytes_figure, count_figure};
 use crate::report::{Figure, Latency, Spread, What};
 
+/// Longest rest of a line that is passed over as fio's.
+const LINE: usize = 200;
+
 /// One row, as far as it matters.
 pub(crate) enum Row {
     /// `read: IOPS=…` or `read : io=…`.
@@ -55,9 +58,20 @@ pub(crate) struct DirectionRow {
     pub(crate) old: bool,
 }
 
+/// The first two letters of the words by which rows are known.
+const BEGINNINGS: &[[u8; 2]] = &[
+    *b"re", *b"wr", *b"tr", *b"mi", *b"sl", *b"sy", *b"su", *b"st", *b"cl", *b"cp", *b"co", *b"la", *b"bw",
+    *b"io", *b"is", *b"IO", *b"er", *b"fs", *b"St",
+];
+
 /// The row at the cursor, which is moved behind it; stays where there is none.
 pub(crate) fn row(cursor: &mut Cursor<'_>) -> Option<Row> {
-    let first = *cursor.rest().as_bytes().first()?;
+    let mut bytes = cursor.rest().bytes();
+    let (first, second) = (bytes.next()?, bytes.next().unwrap_or(b'\n'));
+    // Most words end here: rows begin with these letters, unless the line is broken after the first.
+    if !second.is_ascii_whitespace() && !BEGINNINGS.contains(&[first, second]) {
+        return None;
+    }
     let readers: &[fn(&mut Cursor<'_>) -> Option<Row>] = match first {
         b'r' | b'w' | b't' | b'm' => &[direction],
         b's' => &[latency, depths, other],
@@ -366,11 +380,7 @@ fn target(cursor: &mut Cursor<'_>) -> Option<Row> {
 fn errors(cursor: &mut Cursor<'_>) -> Option<Row> {
     cursor.eat("errors : total=").then_some(())?;
     let total = cursor.number()?.count();
-    let rest = cursor.rest();
-    cursor.at += rest.find('\n').unwrap_or(rest.len()).min(200);
-    while !cursor.rest().is_empty() && !cursor.is_boundary() {
-        cursor.at += 1;
-    }
+    cursor.at += cursor.line(LINE).len();
     Some(Row::Errors(total))
 }
 
@@ -409,8 +419,7 @@ fn counts(cursor: &mut Cursor<'_>, last: bool) -> Vec<u64> {
 /// Words that only fio prints and that tell nothing.
 fn other(cursor: &mut Cursor<'_>) -> Option<Row> {
     if cursor.any(&["fsync/fdatasync/sync_file_range", "steadystate : "]).is_some() {
-        let rest = cursor.rest();
-        cursor.at += rest.find('\n').unwrap_or(0);
+        cursor.at += cursor.line(LINE).len();
         return Some(Row::Other);
     }
     if cursor.eat("Starting ") {
