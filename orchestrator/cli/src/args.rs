@@ -59,6 +59,8 @@ pub(crate) enum Format {
     Svg,
     /// For a commit message: at most 12 lines.
     Changelog,
+    /// A draft of a reply to a posted mail; see `--reply-to`. kab never sends it.
+    Mail,
     /// For programs: all numbers; `kab schema report-json` describes it.
     Json,
     /// For spreadsheets and R: one table; the first column says what a row is.

@@ -2,7 +2,9 @@
 
 mod args;
 mod builder;
+mod carry;
 mod commands;
+mod draft;
 mod escape;
 mod exit;
 mod input;

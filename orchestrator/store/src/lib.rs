@@ -4,11 +4,13 @@
 //! (zstd), `experiment.yaml` and `lab.yaml` as they were. A line counts once it ends in a newline; a torn last line,
 //! which a crash may leave, is dropped when the log is opened for writing.
 
+mod archive;
 mod blobs;
 mod events;
 mod log;
 mod runs;
 
+pub use archive::ArchiveError;
 pub use blobs::BlobError;
 pub use log::{Durable, FORMAT, LogError, RunHeader, RunLog, RunReader};
 pub use runs::{Store, StoreError, Unfinished};

@@ -331,7 +331,7 @@ fn write_synced(path: &Path, bytes: &[u8]) -> Result<(), LogError> {
     write().map_err(io_error("write", path))
 }
 
-fn lock(folder: &Path, id: &RunId) -> Result<File, LogError> {
+pub(crate) fn lock(folder: &Path, id: &RunId) -> Result<File, LogError> {
     let path = folder.join("lock");
     let mut file = OpenOptions::new()
         .create(true)

@@ -8,6 +8,8 @@
 //! [`series()`] finds the patch series among mails: patches in the order of their numbers, cover letter, version, what is
 //! missing, and what else would keep `git am` from taking them. [`Mail::for_git_am`] gives a mail as `git am` reads it.
 //!
+//! [`Draft`] is a reply that a person may send.
+//!
 //! ```
 //! let bytes = b"From: =?utf-8?q?Zo=C3=AB?= <zoe@lab.example>\n\
 //! Subject: [PATCH RFC v2 1/2] scsi: demo: count =3D\n\
@@ -42,6 +44,7 @@
 
 mod decode;
 mod diff;
+mod draft;
 mod mail;
 mod mbox;
 mod read;
@@ -49,6 +52,7 @@ mod series;
 mod subject;
 
 pub use diff::{Damage, check as check_diff, has_diff};
+pub use draft::{Draft, WIDTH};
 pub use mail::{Attachment, Line, Mail, Person};
 pub use read::{Kind, LARGEST, Posted, ReadError, read};
 pub use series::{Patch, Problem, Series, series};

@@ -6,6 +6,7 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+mod attest;
 mod blocks;
 mod boards;
 mod boots;
@@ -31,6 +32,7 @@ mod template_problem;
 mod verdicts;
 mod view;
 
+pub use attest::{Tested, introduced, tested};
 pub use boots::{Boot, Boots, Lost, PValues};
 pub use changelog::changelog;
 pub use findings::*;

@@ -1,6 +1,7 @@
 //! `kab report`: the comparison of a run.
 
 use crate::args::Format;
+use crate::draft::{self, MailOptions};
 use crate::exit::{Exit, Failure, lab, usage};
 use crate::places::Places;
 use clap::{Args, ValueEnum};
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
                         kab report last --format markdown > comment.md\n  \
                         kab report last --format html -o report.html\n  \
                         kab report last --format svg --plot randread/1 -o plot.svg\n  \
+                        kab report last --format mail --reply-to series.mbox -o reply.eml && git send-email reply.eml\n  \
                         kab report last --changelog >> commit-message\n  \
                         kab report last --format csv -o result.csv\n  \
                         kab report last --template mine.j2     (`kab schema report` lists what it may name)")]
@@ -41,6 +43,8 @@ pub(crate) struct ReportCommand {
     /// What that plot shows.
     #[arg(long, value_enum, default_value = "boots", requires = "plot")]
     kind: Kind,
+    #[command(flatten)]
+    mail: MailOptions,
     /// Write to this file instead of standard output.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -64,6 +68,11 @@ pub(crate) fn report(command: &ReportCommand, places: &Places) -> Result<Exit, F
     let text = match &command.template {
         Some(template) => by_template(&reader, template, format, options)?,
         None if format == Format::Svg => plot(&reader, command)?,
+        None if format == Format::Mail => {
+            let findings = findings(&reader)?;
+            let text = kab_report::text(&findings, options).map_err(lab)?;
+            draft::draft(&reader, &findings, &text, &command.mail)?
+        }
         None => render(&reader, format, options)?,
     };
     deliver(&text, command.output.as_deref())?;
@@ -103,7 +112,8 @@ pub(crate) fn render(reader: &RunReader, format: Format, options: Options) -> Re
         Format::Text => kab_report::text(&findings, options),
         Format::Markdown => kab_report::markdown(&findings, options),
         Format::Html => kab_report::html(&findings, &latencies(reader)?, options),
-        Format::Svg => return Err(Failure::new(Exit::Usage, "--format svg needs --plot CELL")),
+        // Needs more than the format; `report` makes it.
+        Format::Svg | Format::Mail => Ok(String::new()),
         Format::Changelog => Ok(kab_report::changelog(&findings, options)),
         Format::Json => kab_report::json(&findings),
         Format::Csv => kab_report::csv(&findings),

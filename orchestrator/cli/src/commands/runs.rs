@@ -1,5 +1,6 @@
 //! `kab runs`: what was measured, where it lies, and whether it is still what it was.
 
+use crate::carry;
 use crate::exit::{Exit, Failure, lab, usage};
 use crate::input;
 use crate::places::Places;
@@ -10,11 +11,13 @@ use kab_model::{BuildState, DERIVATION, FioExit, Run, TrialState, Visit, VisitSt
 use kab_plan::{NextTrial, next_trial};
 use kab_store::{RunReader, Store};
 use std::fmt::Write;
+use std::path::PathBuf;
 
-/// List, show and verify runs
+/// List, show, verify, carry and remove runs
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Examples:\n  kab runs list\n  kab runs show last\n  kab runs show 7f3a9c --trial 12\n  kab runs verify last"
+    after_help = "Examples:\n  kab runs list\n  kab runs show last\n  kab runs show 7f3a9c --trial 12\n  kab runs verify last\n  \
+                  kab runs export last run.tar.zst\n  kab runs import run.tar.zst"
 )]
 pub(crate) struct Runs {
     #[command(subcommand)]
@@ -38,6 +41,24 @@ enum RunsCommand {
         /// First digits of the run's id, or `last`.
         run: String,
     },
+    /// Write a whole run into one compressed file, from which its reports are made again elsewhere, byte for byte
+    Export {
+        /// First digits of the run's id, or `last`.
+        run: String,
+        /// The file, such as run.tar.zst; it must not exist yet.
+        file: PathBuf,
+    },
+    /// Take in a run that `export` wrote
+    Import {
+        /// The file.
+        file: PathBuf,
+    },
+    /// Remove runs with all their data
+    Rm {
+        /// First digits of the runs' ids.
+        #[arg(required = true)]
+        runs: Vec<String>,
+    },
 }
 
 pub(crate) fn runs(command: &Runs, places: &Places) -> Result<Exit, Failure> {
@@ -51,6 +72,9 @@ pub(crate) fn runs(command: &Runs, places: &Places) -> Result<Exit, Failure> {
                 Some(number) => show_trial(&reader, *number),
             }
         }
+        RunsCommand::Export { run, file } => carry::export(&store.find(run).map_err(usage)?, file),
+        RunsCommand::Import { file } => carry::import(&store, file),
+        RunsCommand::Rm { runs } => carry::remove(&store, runs),
         RunsCommand::Verify { run } => verify(&store.find(run).map_err(usage)?),
     }
 }

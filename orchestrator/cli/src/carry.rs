@@ -1,0 +1,58 @@
+//! Runs as files: out of the store, into it, and gone from it.
+
+use crate::exit::{Exit, Failure, lab, usage};
+use kab_store::{RunReader, Store};
+use std::fs::File;
+use std::io::{BufReader, BufWriter};
+use std::path::Path;
+
+/// Fewer digits than this could be a slip of the finger.
+const DIGITS: usize = 4;
+
+/// `kab runs export`.
+pub(crate) fn export(reader: &RunReader, path: &Path) -> Result<Exit, Failure> {
+    let unable = |error: std::io::Error| {
+        Failure::new(Exit::Usage, format!("cannot write {}: {error}", path.display()))
+    };
+    let file = File::options().write(true).create_new(true).open(path).map_err(unable)?;
+    let done =
+        reader.export(BufWriter::new(&file)).map_err(lab).and_then(|()| file.sync_all().map_err(unable));
+    if let Err(failure) = done {
+        // Half an archive is of no use to anyone.
+        let _ = std::fs::remove_file(path);
+        return Err(failure);
+    }
+    let (id, digest) = (&reader.header().id, reader.data_digest().map_err(lab)?);
+    crate::print_out(&format!("run {id} in {}, data blake3:{digest}\n", path.display()))?;
+    Ok(Exit::Done)
+}
+
+/// `kab runs import`.
+pub(crate) fn import(store: &Store, path: &Path) -> Result<Exit, Failure> {
+    let file = File::open(path)
+        .map_err(|error| Failure::new(Exit::Usage, format!("cannot read {}: {error}", path.display())))?;
+    let reader = store.import(BufReader::new(file)).map_err(usage)?;
+    let (id, digest) = (&reader.header().id, reader.data_digest().map_err(lab)?);
+    crate::print_out(&format!(
+        "run {id} of {}, data blake3:{digest}\nits report: kab report {id}\n",
+        reader.header().name
+    ))?;
+    Ok(Exit::Done)
+}
+
+/// `kab runs rm`. All names are looked up before anything is removed.
+pub(crate) fn remove(store: &Store, wanted: &[String]) -> Result<Exit, Failure> {
+    let find = |wanted: &String| {
+        if wanted.len() < DIGITS || wanted == "last" {
+            let text = format!("give at least {DIGITS} digits of the run to remove, not {wanted:?}");
+            return Err(Failure::new(Exit::Usage, text));
+        }
+        store.find(wanted).map_err(usage)
+    };
+    let runs: Vec<RunReader> = wanted.iter().map(find).collect::<Result<_, _>>()?;
+    for reader in &runs {
+        store.remove(reader).map_err(usage)?;
+        crate::print_out(&format!("run {} of {} removed\n", reader.header().id, reader.header().name))?;
+    }
+    Ok(Exit::Done)
+}
