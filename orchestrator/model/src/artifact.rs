@@ -13,6 +13,8 @@ pub enum Toolchain {
     Gcc,
     /// clang and the LLVM tools (`LLVM=1`).
     Llvm,
+    /// gcc and binutils with this prefix, such as `aarch64-linux-gnu-`.
+    Cross(String),
 }
 
 /// A built kernel in the cache.
@@ -26,9 +28,22 @@ pub struct Artifact {
     pub image: PathBuf,
     /// BLAKE3 of the image's bytes.
     pub image_digest: String,
-    /// GNU build-id of vmlinux, lower-case hexadecimal.
-    pub build_id: String,
-    /// Git tree that was built, 40 hexadecimal digits.
+    /// GNU build-id of vmlinux, lower-case hexadecimal; absent where a prebuilt image does not show it.
+    pub build_id: Option<String>,
+    /// Folder of the device trees that were built, by their names below `boot/dts` (absolute path in the cache).
+    #[serde(default)]
+    pub dtbs: Option<PathBuf>,
+    /// BLAKE3 over names and contents of `dtbs`.
+    #[serde(default)]
+    pub dtbs_digest: Option<String>,
+    /// Modules, stripped, as a cpio archive of `lib/modules/…` (absolute path in the cache); absent where the
+    /// configuration builds none.
+    #[serde(default)]
+    pub modules: Option<PathBuf>,
+    /// BLAKE3 over the names and contents of the modules.
+    #[serde(default)]
+    pub modules_digest: Option<String>,
+    /// Git tree that was built, 40 hexadecimal digits; empty for a prebuilt image.
     pub tree: String,
     /// BLAKE3 of the final `.config`.
     pub config_digest: String,

@@ -30,15 +30,52 @@ pub struct Experiment {
     pub report: ReportSpec,
 }
 
-/// One kernel under comparison.
+/// One kernel, or one setting of it, under comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Variant {
     /// Its name in reports.
     pub name: VariantName,
-    /// Where its source comes from and how it is built.
-    pub kernel: KernelSpec,
+    /// Where its kernel comes from.
+    pub kernel: Kernel,
     /// Added to the command line after the board's own.
     pub cmdline: Option<String>,
+    /// Settings at run time, applied after the boot in the order written.
+    pub knobs: Vec<Knob>,
+    /// fio options that replace or add to those of every cell.
+    pub fio: Vec<FioOption>,
+}
+
+/// Where a kernel comes from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kernel {
+    /// Built from git.
+    Built(Box<KernelSpec>),
+    /// An image that somebody else built.
+    Prebuilt(Prebuilt),
+    /// Whatever the board runs; nothing is deployed and nothing booted.
+    Running,
+}
+
+/// Files of a kernel that exist already (absolute paths).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prebuilt {
+    /// Boot image as the architecture has it: `bzImage`, `Image`.
+    pub image: PathBuf,
+    /// Device tree blob.
+    pub dtb: Option<PathBuf>,
+    /// Archive of `lib/modules/…` (tar, also .gz, .xz, .zst) or a folder of that shape.
+    pub modules: Option<PathBuf>,
+}
+
+/// A setting at run time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Knob {
+    /// `queue.rq_affinity` (of the target's disk), `sysctl.vm.swappiness`, `module.nvme_core.io_timeout`, or an
+    /// absolute path below /sys or /proc/sys.
+    pub name: String,
+    /// As it is written into the file.
+    pub value: String,
 }
 
 /// Source and build of a kernel.
@@ -46,14 +83,73 @@ pub struct Variant {
 pub struct KernelSpec {
     /// An absolute path or a URL, as `git` takes it.
     pub repo: String,
-    /// A tag, branch or hash.
-    pub reference: String,
-    /// An mbox, a directory of patches or one patch, applied on top of `reference`.
-    pub series: Option<PathBuf>,
+    /// What the changes go onto.
+    pub base: Base,
+    /// Applied in order.
+    pub changes: Vec<Change>,
+    /// Each step of `changes` (each patch, each commit) becomes a variant of its own.
+    pub ladder: bool,
     /// Base target, fragments and options, applied in order.
     pub config: Vec<ConfigItem>,
     /// Which compiler.
     pub toolchain: Toolchain,
+    /// A device tree overlay, source (`.dts`, `.dtso`) or blob, applied to the board's device tree (absolute path).
+    pub overlay: Option<PathBuf>,
+    /// Functions are aligned differently, so that the effect of layout alone can be seen.
+    pub placebo: bool,
+}
+
+/// What a kernel's changes go onto.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Base {
+    /// A tag, branch or hash.
+    Ref(String),
+    /// The working tree of `repo` as it is: changes that are not committed and files that git does not know, those it
+    /// ignores excepted.
+    Tree,
+    /// The commits of `from..to`: the kernel at `to`, which `from` is the base of.
+    Range {
+        /// Base, excluded.
+        from: String,
+        /// Last commit, included.
+        to: String,
+    },
+}
+
+/// A change of the source.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// Patches, applied as `git am` does.
+    Series(SeriesSpec),
+    /// Commits to revert, as written, in this order.
+    Revert(Vec<String>),
+    /// A patch that touches device tree sources only (absolute path).
+    DeviceTree(PathBuf),
+}
+
+/// Which patches.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeriesSpec {
+    /// Where they are.
+    pub source: SeriesSource,
+    /// Only the patches up to this number, from 1.
+    pub upto: Option<u32>,
+    /// Only the patches of these numbers, from 1; all where empty.
+    pub pick: Vec<u32>,
+}
+
+/// Where patches are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SeriesSource {
+    /// An mbox (also gzip), a maildir, a folder of patches or one patch (absolute path).
+    Path(PathBuf),
+    /// The message-id of a mail of the series, without angle brackets.
+    MessageId(String),
+    /// URL of a mail or thread in a public archive, or of an mbox.
+    Url(String),
 }
 
 /// One entry of `config:`.

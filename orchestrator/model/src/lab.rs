@@ -22,6 +22,9 @@ pub struct BoardSpec {
     pub arch: Arch,
     /// How a kernel gets onto it.
     pub boot: Boot,
+    /// Its device tree among those that the kernel builds, such as `qcom/sm8650-qrd.dtb`; absent where firmware or the
+    /// emulator supplies it.
+    pub dtb: Option<String>,
     /// How long a boot may take until the agent answers, before a slow host stretches it.
     pub boot_timeout: Duration,
 }
@@ -40,6 +43,8 @@ impl BoardSpec {
 pub enum Arch {
     /// 64-bit x86.
     X86_64,
+    /// 64-bit Arm.
+    Arm64,
 }
 
 impl Arch {
@@ -47,6 +52,7 @@ impl Arch {
     pub fn kernel_name(self) -> &'static str {
         match self {
             Self::X86_64 => "x86_64",
+            Self::Arm64 => "arm64",
         }
     }
 }

@@ -19,12 +19,15 @@ pub mod yaml;
 pub use artifact::{Artifact, Toolchain};
 pub use event::{BootIdentity, BootProof, Event, FailureClass, FioExit, Logged, TrialRecord};
 pub use experiment::{
-    ConfigItem, ConfigValue, Cooldown, Experiment, FioOption, KernelSpec, MatrixMap, Metric, Order,
-    ReportSpec, Schedule, Variant, Workload,
+    Base, Change, ConfigItem, ConfigValue, Cooldown, Experiment, FioOption, Kernel, KernelSpec, Knob,
+    MatrixMap, Metric, Order, Prebuilt, ReportSpec, Schedule, SeriesSource, SeriesSpec, Variant, Workload,
 };
 pub use ids::{BlobId, BoardName, CellId, RunId, TargetName, TrialKey, VariantName, VisitKey};
 pub use lab::{Accel, Arch, BoardSpec, Boot, Disk, DiskKind, Lab, QemuSpec};
 pub use outcome::{Outcome, Reason};
-pub use plan::{Cell, Limits, Plan, PlannedBoard, PlannedVariant, SeriesInfo};
+pub use plan::{
+    Applied, Cell, CommitInfo, Limits, PinnedFile, PinnedKernel, Plan, PlannedBoard, PlannedKernel,
+    PlannedVariant, SeriesInfo,
+};
 pub use run::{BoardRun, BuildState, Run, TrialState, Visit, VisitState};
 pub use sample::{DERIVATION, Sample};

@@ -1,9 +1,11 @@
 //! What will be done: everything fixed before the first boot, so that the same input and seed give the same plan.
 
 use crate::{
-    Arch, BoardName, BoardSpec, CellId, ConfigItem, FioOption, ReportSpec, TargetName, Toolchain, VariantName,
+    Arch, BoardName, BoardSpec, CellId, ConfigItem, FioOption, Knob, ReportSpec, TargetName, Toolchain,
+    VariantName,
 };
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// A whole run, decided. Stored as the first event of its log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -67,37 +69,134 @@ pub struct PlannedVariant {
     pub name: VariantName,
     /// Short digest of everything that distinguishes the variant; the stamp is `kab=<stamp>`.
     pub stamp: String,
+    /// What runs.
+    pub kernel: PlannedKernel,
+    /// Files that differ from the baseline's tree, at most 1000.
+    pub changed_files: Vec<String>,
+    /// Command line of the variant alone.
+    pub cmdline: Option<String>,
+    /// Settings at run time.
+    pub knobs: Vec<Knob>,
+    /// fio options that replace or add to those of every cell.
+    pub fio: Vec<FioOption>,
+}
+
+impl PlannedVariant {
+    /// The pinned source, unless the kernel is prebuilt or the board's own.
+    pub fn source(&self) -> Option<&PinnedKernel> {
+        match &self.kernel {
+            PlannedKernel::Built(source) => Some(source),
+            _ => None,
+        }
+    }
+
+    /// Patches and reverts in the order in which they were applied.
+    pub fn changes(&self) -> &[Applied] {
+        self.source().map_or(&[], |source| &source.changes)
+    }
+}
+
+/// What a variant runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlannedKernel {
+    /// Built from git.
+    Built(Box<PinnedKernel>),
+    /// Files that exist already, with the digests that they had when the plan was made.
+    Prebuilt {
+        /// Boot image.
+        image: PinnedFile,
+        /// Device tree blob.
+        dtb: Option<PinnedFile>,
+        /// Archive or folder of modules.
+        modules: Option<PinnedFile>,
+    },
+    /// Whatever the board runs.
+    Running,
+}
+
+/// A file as it was when the plan was made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PinnedFile {
+    /// Absolute path.
+    pub path: PathBuf,
+    /// BLAKE3, hexadecimal; of a folder, over the names and contents below it.
+    pub digest: String,
+}
+
+/// A source that no moving ref can change any more, and how it is built.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PinnedKernel {
     /// Path or URL of the repository.
     pub repo: String,
-    /// The ref as written.
+    /// The ref as written; of a working tree `working tree`.
     pub reference: String,
     /// Commit that the ref named, 40 hexadecimal digits.
     pub base_commit: String,
-    /// Commit after the series, 40 hexadecimal digits; equals `base_commit` without one.
+    /// Commit after all changes, 40 hexadecimal digits; equals `base_commit` without any.
     pub commit: String,
     /// Tree of `commit`, 40 hexadecimal digits.
     pub tree: String,
     /// `git describe` of the base where it has one.
     pub describe: Option<String>,
-    /// The series on top of the ref.
-    pub series: Option<SeriesInfo>,
-    /// Files that differ from the baseline's tree, at most 1000.
-    pub changed_files: Vec<String>,
+    /// What was applied to the base, in order.
+    pub changes: Vec<Applied>,
     /// Requested configuration.
     pub config: Vec<ConfigItem>,
     /// Which compiler.
     pub toolchain: Toolchain,
-    /// Command line of the variant alone.
-    pub cmdline: Option<String>,
+    /// A device tree overlay.
+    pub overlay: Option<PinnedFile>,
+    /// Functions are aligned differently.
+    pub placebo: bool,
+}
+
+/// A change as it was applied.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Applied {
+    /// Patches.
+    Series(SeriesInfo),
+    /// A revert.
+    Revert(CommitInfo),
+    /// A commit of a range.
+    Commit(CommitInfo),
+    /// Changes of a working tree that are not committed.
+    Uncommitted {
+        /// Files that differ from the last commit.
+        files: usize,
+    },
+    /// A patch of device tree sources.
+    DeviceTree {
+        /// The file's name.
+        source: String,
+    },
+}
+
+/// A commit, for people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommitInfo {
+    /// 40 hexadecimal digits.
+    pub commit: String,
+    /// First line of its message.
+    pub subject: String,
 }
 
 /// A series as it was applied.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeriesInfo {
-    /// File or folder as the experiment names it (no host path).
+    /// File, folder, message-id or URL as the experiment names it (no host path).
     pub source: String,
-    /// Subjects of the patches without their `[PATCH]` prefix.
+    /// Subject of the cover letter, or of the only patch, without its `[PATCH]` prefix.
+    pub title: Option<String>,
+    /// Version of the series, from 1.
+    pub version: Option<u32>,
+    /// Message-id of the cover letter, or of the first patch, without angle brackets.
+    pub message_id: Option<String>,
+    /// Subjects of the patches that were applied, without their `[PATCH]` prefix.
     pub subjects: Vec<String>,
+    /// Patches that the whole series has, where only some were applied.
+    pub of: Option<u32>,
 }
 
 /// A board with the order of its visits.
