@@ -84,6 +84,7 @@ fn spec(accel: Accel) -> BoardSpec {
             accel,
             cmdline: None,
         }),
+        dtb: None,
         boot_timeout: Duration::from_secs(120),
     }
 }

@@ -59,6 +59,7 @@ impl Lab {
             tags: vec![],
             arch: Arch::X86_64,
             boot: Boot::Qemu(qemu),
+            dtb: None,
             boot_timeout,
         };
         QemuBoard::new(&spec, &self.host)

@@ -52,7 +52,7 @@ fn fault(error: &BuildError) -> BuildFault {
         BuildError::Config(ConfigError::File { .. }) | BuildError::BuildId(BuildIdError::Read { .. }) => {
             BuildFault::Host
         }
-        BuildError::Config(_) | BuildError::BuildId(_) => BuildFault::Variant,
+        BuildError::Config(_) | BuildError::BuildId(_) | BuildError::NotFromGit => BuildFault::Variant,
         BuildError::Tools(_)
         | BuildError::Lock(_)
         | BuildError::Cache(_)

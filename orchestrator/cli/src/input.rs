@@ -5,7 +5,9 @@ use crate::escape::print_err;
 use crate::exit::{Exit, Failure};
 use crate::places::Places;
 use kab_model::yaml::{self, Context, Diagnostic, Diagnostics, Located, Source, Style};
-use kab_model::{BoardSpec, Boot, ConfigItem, Experiment, Lab, Variant};
+use kab_model::{
+    BoardSpec, Boot, Change, ConfigItem, Experiment, Kernel, Lab, SeriesSource, SeriesSpec, Variant,
+};
 use std::fs;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -227,11 +229,18 @@ fn named_files(experiment: &Experiment) -> Result<Vec<(String, Vec<u8>)>, Failur
 }
 
 fn paths_of(variant: &Variant) -> Vec<PathBuf> {
-    let fragments = variant.kernel.config.iter().filter_map(|item| match item {
+    let Kernel::Built(spec) = &variant.kernel else { return Vec::new() };
+    let fragments = spec.config.iter().filter_map(|item| match item {
         ConfigItem::Fragment(path) => Some(path.clone()),
         _ => None,
     });
-    variant.kernel.series.iter().cloned().chain(fragments).collect()
+    let changes = spec.changes.iter().filter_map(|change| match change {
+        Change::Series(SeriesSpec { source: SeriesSource::Path(path), .. }) | Change::DeviceTree(path) => {
+            Some(path)
+        }
+        _ => None,
+    });
+    changes.chain(&spec.overlay).cloned().chain(fragments).collect()
 }
 
 /// A file, or all files of a folder in the order of their names.

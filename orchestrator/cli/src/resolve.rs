@@ -4,8 +4,8 @@ use crate::builder::{chain, kernel_line};
 use crate::exit::{Exit, Failure};
 use crate::input::Input;
 use crate::progress::Lines;
-use kab_kernels::{Kernels, ResolveError};
-use kab_model::{Plan, Variant, VariantName};
+use kab_kernels::{Kernels, ResolveError, Resolved};
+use kab_model::{Base, Kernel, KernelSpec, PinnedKernel, Plan, PlannedKernel, Variant, VariantName};
 use kab_plan::{ResolvedVariant, make_plan};
 use tokio_util::sync::CancellationToken;
 
@@ -33,17 +33,37 @@ async fn resolve(
     cancel: &CancellationToken,
 ) -> Result<ResolvedVariant, Failure> {
     let report = |progress| lines.show(&format!("variant {:?}: {}", variant.name.0, kernel_line(&progress)));
-    let resolved = kernels.resolve(&variant.kernel, &report, cancel).await;
+    let Kernel::Built(spec) = &variant.kernel else {
+        let message =
+            format!("variant {:?}: only kernels from git are supported in this version", variant.name.0);
+        return Err(Failure::new(Exit::Usage, message));
+    };
+    let resolved = kernels.resolve(spec, &report, cancel).await;
     lines.clear();
-    let resolved = resolved.map_err(|error| failure(Some(&variant.name), &error))?;
-    Ok(ResolvedVariant {
+    let mut resolved = resolved.map_err(|error| failure(Some(&variant.name), &error))?;
+    let kernel = PlannedKernel::Built(Box::new(pinned(spec, resolved.remove(0))));
+    Ok(ResolvedVariant { kernel, changed_files: Vec::new() })
+}
+
+fn pinned(spec: &KernelSpec, resolved: Resolved) -> PinnedKernel {
+    let reference = match &spec.base {
+        Base::Ref(reference) => reference.clone(),
+        Base::Tree => "working tree".to_owned(),
+        Base::Range { from, to } => format!("{from}..{to}"),
+    };
+    PinnedKernel {
+        repo: spec.repo.clone(),
+        reference,
         base_commit: resolved.base_commit,
         commit: resolved.commit,
         tree: resolved.tree,
         describe: resolved.describe,
-        series: resolved.series,
-        changed_files: Vec::new(),
-    })
+        changes: resolved.changes,
+        config: spec.config.clone(),
+        toolchain: spec.toolchain.clone(),
+        overlay: None,
+        placebo: spec.placebo,
+    }
 }
 
 async fn note_changes(
@@ -55,10 +75,14 @@ async fn note_changes(
     let variants = &input.experiment.variants;
     let baseline =
         variants.iter().position(|variant| variant.name == input.experiment.baseline).unwrap_or_default();
-    let base = resolved[baseline].tree.clone();
-    for variant in resolved.iter_mut().filter(|variant| variant.tree != base) {
+    let PlannedKernel::Built(base) = resolved[baseline].kernel.clone() else { return Ok(()) };
+    for variant in resolved {
+        let PlannedKernel::Built(source) = &variant.kernel else { continue };
+        if source.tree == base.tree {
+            continue;
+        }
         variant.changed_files = kernels
-            .changed_files(&base, &variant.tree, cancel)
+            .changed_files(&base.tree, &source.tree, cancel)
             .await
             .map_err(|error| failure(None, &error))?;
     }
@@ -73,6 +97,7 @@ fn failure(variant: Option<&VariantName>, error: &ResolveError) -> Failure {
     let exit = match error {
         ResolveError::UnknownRef { .. }
         | ResolveError::NotRemote { .. }
+        | ResolveError::Later { .. }
         | ResolveError::Series(_)
         | ResolveError::Conflict(_) => Exit::Usage,
         ResolveError::Repository { repo, .. } if std::path::Path::new(repo).is_absolute() => Exit::Usage,

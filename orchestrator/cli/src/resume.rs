@@ -47,14 +47,15 @@ fn other(input: &Input, reader: &RunReader, run: &Run) -> Option<&'static str> {
 pub(crate) fn require_same_commits(reader: &RunReader, run: &Run, now: &Plan) -> Result<(), Failure> {
     let planned = run.plan.iter().flat_map(|plan| &plan.variants);
     for (planned, now) in planned.zip(&now.variants) {
-        if planned.tree != now.tree {
+        let (Some(planned_source), Some(now)) = (planned.source(), now.source()) else { continue };
+        if planned_source.tree != now.tree {
             let message = format!(
                 "variant {:?}: {} is now {}, and the unfinished run {} measures {}; `--new` begins a new run",
                 planned.name.0,
-                planned.reference,
+                planned_source.reference,
                 now.commit,
                 reader.header().id,
-                planned.commit
+                planned_source.commit
             );
             return Err(Failure::new(Exit::Usage, message));
         }

@@ -5,7 +5,7 @@
 
 mod support;
 
-use kab_model::{BuildState, Metric, Run, VariantName, VisitState};
+use kab_model::{Artifact, BuildState, Metric, Run, VariantName, VisitState};
 use std::time::{Duration, Instant};
 use support::{Bench, FIO, LAB, complete_visits, experiment, fixture};
 
@@ -111,7 +111,7 @@ fn traced_in_the_log(run: &Run) {
         let Some(BuildState::Built(artifact)) = run.builds.get(&visit.key.variant) else {
             panic!("not built")
         };
-        assert_eq!(proof.identity.build_id.as_deref(), Some(artifact.build_id.as_str()));
+        assert_eq!(proof.identity.build_id, artifact.build_id);
         assert!(proof.identity.cmdline.contains(&format!("kab={}", proof.stamp)));
         for (_, sample) in visit.counted() {
             assert!(sample.metric(Metric::Iops).unwrap() > 0.0);
@@ -244,8 +244,11 @@ fn qemu_swapped_images_are_caught() {
     let swap = Swap::new(&stock.image, &slow.image);
     let (report, progress) = bench.expect(3, &["run", "e.yaml"]);
     drop(swap);
-    let message = format!("the running kernel has build-id {}; {} was meant", slow.build_id, stock.build_id);
-    let other = format!("the running kernel has build-id {}; {} was meant", stock.build_id, slow.build_id);
+    let told = |runs: &Artifact, meant: &Artifact| {
+        let id = |artifact: &Artifact| artifact.build_id.clone().unwrap();
+        format!("the running kernel has build-id {}; {} was meant", id(runs), id(meant))
+    };
+    let (message, other) = (told(&slow, &stock), told(&stock, &slow));
     assert!(progress.contains(&message) || progress.contains(&other), "{progress}");
     let run = bench.reader().run().unwrap();
     assert_eq!(

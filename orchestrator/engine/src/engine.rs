@@ -211,8 +211,11 @@ impl Engine {
         if !logged.image.exists() {
             // It could be built before, so that this is not the variant's fault, whatever the builder says.
             let artifact = self.make(name).await?.map_err(|failure| cannot_build(name, failure))?;
-            if artifact.build_id != logged.build_id {
-                let (expected, found) = (logged.build_id, artifact.build_id);
+            if (&artifact.build_id, &artifact.image_digest) != (&logged.build_id, &logged.image_digest)
+                && (artifact.build_id.is_none() || artifact.build_id != logged.build_id)
+            {
+                let name_of = |artifact: Artifact| artifact.build_id.unwrap_or(artifact.image_digest);
+                let (expected, found) = (name_of(logged), name_of(artifact));
                 return Err(EngineError::OtherKernel { variant: name.clone(), expected, found });
             }
             self.built(name, artifact)?;

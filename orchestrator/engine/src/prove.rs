@@ -54,11 +54,11 @@ pub fn stamp_argument(stamp: &str) -> String {
     format!("kab={stamp}")
 }
 
-/// Checks stamp, build-id and boot id.
+/// Checks stamp, boot id and, where the artifact has one, build-id.
 pub(crate) fn prove<'a>(
     identity: &BootIdentity,
     stamp: &str,
-    build_id: &str,
+    build_id: Option<&str>,
     mut earlier_boots: impl Iterator<Item = &'a str>,
 ) -> Result<(), ProofError> {
     let found: Vec<String> = identity
@@ -70,8 +70,8 @@ pub(crate) fn prove<'a>(
     if found != [stamp] {
         return Err(ProofError::Stamp { expected: stamp.to_owned(), found });
     }
-    if identity.build_id.as_deref() != Some(build_id) {
-        return Err(ProofError::BuildId { expected: build_id.to_owned(), found: identity.build_id.clone() });
+    if let Some(expected) = build_id.filter(|expected| identity.build_id.as_deref() != Some(expected)) {
+        return Err(ProofError::BuildId { expected: expected.to_owned(), found: identity.build_id.clone() });
     }
     if earlier_boots.any(|boot| boot == identity.boot_id) {
         return Err(ProofError::SameBoot { boot_id: identity.boot_id.clone() });
@@ -100,7 +100,8 @@ mod tests {
 
     #[test]
     fn the_right_boot_is_proved() {
-        prove(&identity("console=ttyS0 kab=123 quiet", Some("ab")), "123", "ab", ["b0"].into_iter()).unwrap();
+        prove(&identity("console=ttyS0 kab=123 quiet", Some("ab")), "123", Some("ab"), ["b0"].into_iter())
+            .unwrap();
     }
 
     #[test]
@@ -111,7 +112,7 @@ mod tests {
             ("kab=123 kab=9", vec!["123", "9"]),
             ("xkab=123", vec![]),
         ] {
-            let error = prove(&identity(cmdline, Some("ab")), "123", "ab", [].into_iter()).unwrap_err();
+            let error = prove(&identity(cmdline, Some("ab")), "123", Some("ab"), [].into_iter()).unwrap_err();
             let found = found.into_iter().map(str::to_owned).collect();
             assert_eq!(error, ProofError::Stamp { expected: "123".into(), found });
         }
@@ -120,10 +121,11 @@ mod tests {
     #[test]
     fn another_kernel_or_an_old_boot_is_caught() {
         for found in [None, Some("abc")] {
-            let error = prove(&identity("kab=1", found), "1", "ab", [].into_iter()).unwrap_err();
+            let error = prove(&identity("kab=1", found), "1", Some("ab"), [].into_iter()).unwrap_err();
             assert_eq!(error, ProofError::BuildId { expected: "ab".into(), found: found.map(str::to_owned) });
         }
-        let error = prove(&identity("kab=1", Some("ab")), "1", "ab", ["b0", "b1"].into_iter()).unwrap_err();
+        let error =
+            prove(&identity("kab=1", Some("ab")), "1", Some("ab"), ["b0", "b1"].into_iter()).unwrap_err();
         assert_eq!(error, ProofError::SameBoot { boot_id: "b1".into() });
     }
 }

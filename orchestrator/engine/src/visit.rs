@@ -136,7 +136,7 @@ async fn with_machine(
 
 fn proven(engine: &Engine, key: &VisitKey, identity: &BootIdentity) -> Result<(), crate::ProofError> {
     let run = engine.parts.log.run();
-    let build_id = run.artifact(&key.variant).map(|artifact| artifact.build_id.as_str()).unwrap_or_default();
+    let build_id = run.artifact(&key.variant).and_then(|artifact| artifact.build_id.as_deref());
     let earlier =
         run.visits().filter_map(|visit| visit.proof.as_ref()).map(|proof| proof.identity.boot_id.as_str());
     prove(identity, &engine.planned(&key.variant).stamp, build_id, earlier)

@@ -12,7 +12,7 @@ use crate::output::{LastBuild, Output};
 use crate::progress::{Progress, Report};
 use crate::tools::{Compiler, ToolError, Tools};
 use crate::tree::SourceTree;
-use kab_model::{Arch, Artifact, PlannedVariant};
+use kab_model::{Arch, Artifact, PinnedKernel, PlannedVariant};
 use std::path::Path;
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -44,6 +44,9 @@ pub enum BuildError {
     /// git failed in kab's own mirror.
     #[error("the mirror of kernel sources cannot be used")]
     Mirror(#[from] GitError),
+    /// The variant is no kernel that is built from git.
+    #[error("only kernels from git can be built in this version")]
+    NotFromGit,
     /// The mirror was removed since the variant was resolved, and the series is needed to make its commit again.
     #[error("the cache no longer has commit {commit}: resolve the experiment again")]
     SourceGone {
@@ -86,7 +89,7 @@ struct Inputs {
 
 /// A build under way.
 struct Work<'a> {
-    variant: &'a PlannedVariant,
+    source: &'a PinnedKernel,
     arch: Arch,
     inputs: &'a Inputs,
     output: &'a Output,
@@ -101,7 +104,7 @@ impl Kernels {
         arch: Arch,
         cancel: &CancellationToken,
     ) -> Result<Option<Artifact>, BuildError> {
-        let inputs = self.inputs(variant, arch, cancel).await?;
+        let inputs = self.inputs(built(variant)?, arch, cancel).await?;
         Ok(Cache::new(self.cache()).find(&inputs.key)?)
     }
 
@@ -113,13 +116,14 @@ impl Kernels {
         report: Report<'_>,
         cancel: &CancellationToken,
     ) -> Result<Artifact, BuildError> {
-        let inputs = self.inputs(variant, arch, cancel).await?;
+        let source = built(variant)?;
+        let inputs = self.inputs(source, arch, cancel).await?;
         let cache = Cache::new(self.cache());
         if let Some(artifact) = cache.find(&inputs.key)? {
             return Ok(artifact);
         }
         check_path(self.cache())?;
-        self.ensure_source(variant, report, cancel).await?;
+        self.ensure_source(source, report, cancel).await?;
         let wait = |holder| report(Progress::Waiting { holder });
         let purpose = format!("building {}", variant.name);
         let _lock = Lock::take(&self.cache().join("tree.lock"), &purpose, cancel, &wait).await?;
@@ -127,13 +131,13 @@ impl Kernels {
         if let Some(artifact) = cache.find(&inputs.key)? {
             return Ok(artifact);
         }
-        self.build_now(variant, arch, &inputs, report, cancel).await
+        self.build_now((variant, source), arch, &inputs, report, cancel).await
     }
 
     /// Builds; the caller holds the lock of the source tree.
     async fn build_now(
         &self,
-        variant: &PlannedVariant,
+        (variant, pinned): (&PlannedVariant, &PinnedKernel),
         arch: Arch,
         inputs: &Inputs,
         report: Report<'_>,
@@ -148,7 +152,7 @@ impl Kernels {
 
         report(Progress::CheckingOut);
         let source = SourceTree::new(self.mirror(), self.cache());
-        source.checkout(&variant.tree, cancel).await?;
+        source.checkout(&pinned.tree, cancel).await?;
 
         let tools = self.tools();
         let make = Make {
@@ -159,7 +163,7 @@ impl Kernels {
             jobs: self.settings().jobs,
             log: self.new_log(variant, &inputs.key)?,
         };
-        let work = Work { variant, arch, inputs, output: &output, make };
+        let work = Work { source: pinned, arch, inputs, output: &output, make };
         output.begin().map_err(CacheError::at(output.folder()))?;
         let made = self.make(&work, report, cancel).await;
         if !made.as_ref().is_err_and(BuildError::is_torn) {
@@ -185,7 +189,7 @@ impl Kernels {
             report(Progress::Configuring);
             work.inputs.request.apply(make, cancel).await?
         };
-        make.tools.check_headers(&config, &work.variant.toolchain, cancel).await?;
+        make.tools.check_headers(&config, &work.source.toolchain, cancel).await?;
 
         let last_full = output.last().map(|last| last.full_steps);
         let estimate = if changed.is_none() { last_full } else { None };
@@ -199,7 +203,7 @@ impl Kernels {
         make.run(image(work.arch).0, cancel, &mut on_step).await?;
         let full_steps = if changed.is_none() { done } else { last_full.unwrap_or(done) };
         let config_digest = digest_of(&path).map_err(CacheError::at(&path))?;
-        let last = LastBuild { tree: work.variant.tree.clone(), config_digest, full_steps };
+        let last = LastBuild { tree: work.source.tree.clone(), config_digest, full_steps };
         output.remember(&last).map_err(CacheError::at(output.folder()))?;
         Ok(())
     }
@@ -211,7 +215,7 @@ impl Kernels {
         cancel: &CancellationToken,
     ) -> Result<Option<Vec<String>>, BuildError> {
         let Some(last) = work.output.last() else { return Ok(None) };
-        let changed = self.mirror().changed_files(&last.tree, &work.variant.tree, NEARLY_ALL, cancel).await;
+        let changed = self.mirror().changed_files(&last.tree, &work.source.tree, NEARLY_ALL, cancel).await;
         match changed {
             Ok(files) => Ok((files.len() < NEARLY_ALL).then_some(files)),
             Err(error) if error.is_cancelled() => Err(error.into()),
@@ -221,15 +225,19 @@ impl Kernels {
     }
 
     fn publish(&self, work: &Work<'_>, started: Instant) -> Result<Artifact, BuildError> {
-        let Work { variant, arch, inputs, make, .. } = work;
+        let Work { source, arch, inputs, make, .. } = work;
         let output = make.output();
         let release_file = output.join("include/config/kernel.release");
         let release = std::fs::read_to_string(&release_file).map_err(CacheError::at(&release_file))?;
         let artifact = Artifact {
             key: inputs.key.clone(),
             arch: *arch,
-            build_id: build_id(&output.join("vmlinux"))?,
-            tree: variant.tree.clone(),
+            build_id: Some(build_id(&output.join("vmlinux"))?),
+            dtbs: None,
+            dtbs_digest: None,
+            modules: None,
+            modules_digest: None,
+            tree: source.tree.clone(),
             compiler: inputs.compiler.version.clone(),
             release: release.trim().to_owned(),
             cached: false,
@@ -251,44 +259,44 @@ impl Kernels {
 
     async fn inputs(
         &self,
-        variant: &PlannedVariant,
+        source: &PinnedKernel,
         arch: Arch,
         cancel: &CancellationToken,
     ) -> Result<Inputs, BuildError> {
-        let request = Request::read(&variant.config)?;
-        let compiler = self.tools().compiler(&variant.toolchain, cancel).await?;
-        let arguments = arguments(arch, &variant.toolchain);
+        let request = Request::read(&source.config)?;
+        let compiler = self.tools().compiler(&source.toolchain, cancel).await?;
+        let arguments = arguments(arch, &source.toolchain);
         let config = request.canonical();
         let parts =
             [config.as_str(), &compiler.version, &compiler.linker, &arguments.join("\n"), image(arch).0];
         let recipe = format!("{}-{}", arch.kernel_name(), &digest(&parts)[..16]);
-        let key = digest(&[&variant.tree, parts[0], parts[1], parts[2], parts[3], parts[4]]);
+        let key = digest(&[&source.tree, parts[0], parts[1], parts[2], parts[3], parts[4]]);
         Ok(Inputs { request, compiler, arguments, recipe, key })
     }
 
-    /// Makes sure that the mirror has the variant's tree; a base without series can be fetched again.
+    /// Makes sure that the mirror has the source's tree; a base without series can be fetched again.
     async fn ensure_source(
         &self,
-        variant: &PlannedVariant,
+        source: &PinnedKernel,
         report: Report<'_>,
         cancel: &CancellationToken,
     ) -> Result<(), BuildError> {
-        let gone = || BuildError::SourceGone { commit: variant.commit.clone() };
+        let gone = || BuildError::SourceGone { commit: source.commit.clone() };
         let mirror = self.mirror();
         let cache = self.cache();
         std::fs::create_dir_all(cache).map_err(CacheError::at(cache))?;
         let wait = |holder| report(Progress::Waiting { holder });
-        let purpose = format!("reading {}", variant.reference);
+        let purpose = format!("reading {}", source.reference);
         let _lock = Lock::take(&cache.join("mirror.lock"), &purpose, cancel, &wait).await?;
         mirror.ensure(cancel).await?;
-        if mirror.commit_of(&base_ref(&variant.base_commit), cancel).await?.is_none() {
-            if variant.commit != variant.base_commit {
+        if mirror.commit_of(&base_ref(&source.base_commit), cancel).await?.is_none() {
+            if source.commit != source.base_commit {
                 return Err(gone());
             }
-            mirror.fetch(&variant.repo, &variant.base_commit, report, cancel).await?;
+            mirror.fetch(&source.repo, &source.base_commit, report, cancel).await?;
         }
-        match mirror.tree_of(&variant.commit, cancel).await {
-            Ok(tree) if tree == variant.tree => Ok(()),
+        match mirror.tree_of(&source.commit, cancel).await {
+            Ok(tree) if tree == source.tree => Ok(()),
             Err(error) if error.is_cancelled() => Err(error.into()),
             _ => Err(gone()),
         }
@@ -305,6 +313,11 @@ impl Kernels {
         let settings = self.settings();
         Tools { lifeline: settings.lifeline.clone(), search_path: settings.search_path.clone() }
     }
+}
+
+/// The source of a variant that is built from git.
+fn built(variant: &PlannedVariant) -> Result<&PinnedKernel, BuildError> {
+    variant.source().ok_or(BuildError::NotFromGit)
 }
 
 /// Whether the `.config` of the last build is what making it anew would give: making it takes longer than compiling three

@@ -84,6 +84,7 @@ pub(crate) fn arguments(arch: Arch, toolchain: &Toolchain) -> Vec<String> {
     match toolchain {
         Toolchain::Gcc => {}
         Toolchain::Llvm => arguments.push("LLVM=1".to_owned()),
+        Toolchain::Cross(prefix) => arguments.push(format!("CROSS_COMPILE={prefix}")),
     }
     arguments
 }
@@ -92,6 +93,7 @@ pub(crate) fn arguments(arch: Arch, toolchain: &Toolchain) -> Vec<String> {
 pub(crate) fn image(arch: Arch) -> (&'static str, &'static str) {
     match arch {
         Arch::X86_64 => ("bzImage", "arch/x86/boot/bzImage"),
+        Arch::Arm64 => ("Image", "arch/arm64/boot/Image"),
     }
 }
 

@@ -48,6 +48,6 @@ pub use kernels::{Kernels, Settings};
 pub use lock::LockError;
 pub use process::ProcessError;
 pub use progress::{Progress, Report};
-pub use resolve::{ResolveError, Resolved};
+pub use resolve::{ResolveError, Resolved, Step};
 pub use series::SeriesError;
 pub use tools::{MissingTool, ToolError};

@@ -7,7 +7,7 @@ use crate::lock::{Lock, LockError};
 use crate::progress::{Progress, Report};
 use crate::series::{Onto, Series, SeriesError};
 use crate::tools::ToolError;
-use kab_model::{KernelSpec, SeriesInfo};
+use kab_model::{Applied, Base, Change, KernelSpec, SeriesInfo, SeriesSource, SeriesSpec};
 use std::path::Path;
 use tokio_util::sync::CancellationToken;
 
@@ -16,9 +16,20 @@ const SUGGESTIONS: usize = 3;
 /// Similarity from which a name is worth a suggestion; 1 is equality. `v6.99` and `v6.12` have 0.6.
 const SIMILAR: f64 = 0.6;
 
+/// Which kernel of a ladder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Changes that were applied; 0 is the base.
+    pub index: u32,
+    /// Subject of the last of them.
+    pub subject: Option<String>,
+}
+
 /// A variant's source, pinned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
+    /// Which kernel of a ladder; absent otherwise.
+    pub step: Option<Step>,
     /// Commit that the ref named, hexadecimal.
     pub base_commit: String,
     /// Commit after the series; equals `base_commit` without one.
@@ -27,8 +38,10 @@ pub struct Resolved {
     pub tree: String,
     /// `git describe --tags` of the base where it has one; of a URL, the tag that was named.
     pub describe: Option<String>,
-    /// The series as it was applied.
-    pub series: Option<SeriesInfo>,
+    /// What was applied to the base, in order.
+    pub changes: Vec<Applied>,
+    /// What a user should know.
+    pub warnings: Vec<String>,
 }
 
 /// Why a variant has no source.
@@ -59,6 +72,12 @@ pub enum ResolveError {
         repo: String,
         /// As the experiment has it.
         reference: String,
+    },
+    /// A kind of source that comes later.
+    #[error("{what} is not supported in this version yet")]
+    Later {
+        /// The kind.
+        what: &'static str,
     },
     /// The series cannot be read or applied.
     #[error(transparent)]
@@ -99,20 +118,23 @@ impl ResolveError {
 }
 
 impl Kernels {
-    /// Pins a ref and applies the series to it. The user's repository is only read.
+    /// Pins a ref and applies the changes to it. The user's repository is only read. More than one result comes from a
+    /// ladder.
     pub async fn resolve(
         &self,
         spec: &KernelSpec,
         report: Report<'_>,
         cancel: &CancellationToken,
-    ) -> Result<Resolved, ResolveError> {
+    ) -> Result<Vec<Resolved>, ResolveError> {
         self.check_git(cancel).await?;
-        let series = spec.series.as_deref().map(Series::read).transpose()?;
-        let base = find(self.git(), spec, cancel).await?;
+        let (reference, series) = supported(spec)?;
+        let series = series.map(Series::read).transpose()?;
+        let wanted = Wanted { repo: &spec.repo, reference };
+        let base = find(self.git(), wanted, cancel).await?;
         let cache = |path: &Path, source| ResolveError::Cache { path: path.to_owned(), source };
         std::fs::create_dir_all(self.cache()).map_err(|source| cache(self.cache(), source))?;
         let wait = |holder| report(Progress::Waiting { holder });
-        let purpose = format!("reading {}", spec.reference);
+        let purpose = format!("reading {reference}");
         let _lock = Lock::take(&self.cache().join("mirror.lock"), &purpose, cancel, &wait).await?;
         let mirror = self.mirror();
         mirror.ensure(cancel).await?;
@@ -120,18 +142,20 @@ impl Kernels {
             .fetch(&spec.repo, &base.commit, report, cancel)
             .await
             .map_err(|source| ResolveError::Repository { repo: spec.repo.clone(), source })?;
-        let (commit, series) = match &series {
-            None => (base.commit.clone(), None),
+        let (commit, changes) = match &series {
+            None => (base.commit.clone(), Vec::new()),
             Some(series) => {
                 let scratch = self.fresh_folder("am").map_err(|source| cache(self.cache(), source))?;
                 let commit =
                     series.apply(mirror, base.as_onto(&spec.repo), scratch.path(), report, cancel).await?;
                 let subjects = mirror.subjects(&base.commit, &commit, cancel).await?;
-                (commit, Some(SeriesInfo { source: series.source().to_owned(), subjects }))
+                let source = series.source().to_owned();
+                (commit, vec![Applied::Series(SeriesInfo { source, subjects, ..SeriesInfo::default() })])
             }
         };
         let tree = mirror.tree_of(&commit, cancel).await?;
-        Ok(Resolved { base_commit: base.commit, commit, tree, describe: base.describe, series })
+        let (base_commit, describe, warnings) = (base.commit, base.describe, Vec::new());
+        Ok(vec![Resolved { step: None, base_commit, commit, tree, describe, changes, warnings }])
     }
 
     /// Files that differ between two commits (or trees) that were resolved before; sorted, at most 1000.
@@ -145,29 +169,58 @@ impl Kernels {
     }
 }
 
+/// A ref and the series on top of it: what this version can resolve.
+fn supported(spec: &KernelSpec) -> Result<(&str, Option<&Path>), ResolveError> {
+    let later = |what| Err(ResolveError::Later { what });
+    let Base::Ref(reference) = &spec.base else { return later("a working tree or a range") };
+    if spec.ladder {
+        return later("a ladder");
+    }
+    match spec.changes.as_slice() {
+        [] => Ok((reference, None)),
+        [Change::Series(SeriesSpec { source: SeriesSource::Path(path), upto: None, pick })]
+            if pick.is_empty() =>
+        {
+            Ok((reference, Some(path)))
+        }
+        _ => later("anything but one whole series from a file"),
+    }
+}
+
+/// A ref of a repository.
+#[derive(Clone, Copy)]
+struct Wanted<'a> {
+    repo: &'a str,
+    reference: &'a str,
+}
+
 /// What a ref names.
-struct Base {
+struct Found {
     commit: String,
     describe: Option<String>,
 }
 
-impl Base {
+impl Found {
     fn as_onto<'a>(&'a self, repo: &'a str) -> Onto<'a> {
         Onto { commit: &self.commit, local: Some(Path::new(repo)).filter(|path| path.is_absolute()) }
     }
 }
 
-async fn find(git: &Git, spec: &KernelSpec, cancel: &CancellationToken) -> Result<Base, ResolveError> {
-    if Path::new(&spec.repo).is_absolute() {
-        find_local(git, spec, cancel).await
+async fn find(git: &Git, wanted: Wanted<'_>, cancel: &CancellationToken) -> Result<Found, ResolveError> {
+    if Path::new(wanted.repo).is_absolute() {
+        find_local(git, wanted, cancel).await
     } else {
-        find_remote(git, spec, cancel).await
+        find_remote(git, wanted, cancel).await
     }
 }
 
-async fn find_local(git: &Git, spec: &KernelSpec, cancel: &CancellationToken) -> Result<Base, ResolveError> {
-    let unreadable = |source| ResolveError::Repository { repo: spec.repo.clone(), source };
-    let folder = Path::new(&spec.repo);
+async fn find_local(
+    git: &Git,
+    wanted: Wanted<'_>,
+    cancel: &CancellationToken,
+) -> Result<Found, ResolveError> {
+    let unreadable = |source| ResolveError::Repository { repo: wanted.repo.to_owned(), source };
+    let folder = Path::new(wanted.repo);
     if !folder.is_dir() {
         let message = "there is no such folder".to_owned();
         return Err(unreadable(GitError::Failed { command: "rev-parse".to_owned(), message }));
@@ -176,7 +229,7 @@ async fn find_local(git: &Git, spec: &KernelSpec, cancel: &CancellationToken) ->
     call("rev-parse").arg("--git-dir").output(cancel).await.map_err(unreadable)?;
     let parse = call("rev-parse").args(["--verify", "--quiet", "--end-of-options"]);
     let parsed =
-        parse.arg(format!("{}^{{commit}}", spec.reference)).finish(cancel).await.map_err(unreadable)?;
+        parse.arg(format!("{}^{{commit}}", wanted.reference)).finish(cancel).await.map_err(unreadable)?;
     if !parsed.ended.success() {
         let names = call("for-each-ref").args([
             "--format=%(refname:strip=2)",
@@ -185,42 +238,49 @@ async fn find_local(git: &Git, spec: &KernelSpec, cancel: &CancellationToken) ->
             "refs/remotes",
         ]);
         let names = names.text(cancel).await.map_err(unreadable)?;
-        return Err(unknown(spec, names.lines()));
+        return Err(unknown(wanted, names.lines()));
     }
     let commit = String::from_utf8_lossy(&parsed.stdout).trim().to_owned();
     let described = call("describe").args(["--tags", &commit]).finish(cancel).await.map_err(unreadable)?;
     let text = String::from_utf8_lossy(&described.stdout).trim().to_owned();
     let describe = (described.ended.success() && !text.is_empty()).then_some(text);
-    Ok(Base { commit, describe })
+    Ok(Found { commit, describe })
 }
 
-async fn find_remote(git: &Git, spec: &KernelSpec, cancel: &CancellationToken) -> Result<Base, ResolveError> {
-    let reference = &spec.reference;
+async fn find_remote(
+    git: &Git,
+    wanted: Wanted<'_>,
+    cancel: &CancellationToken,
+) -> Result<Found, ResolveError> {
+    let reference = wanted.reference;
     if is_full_hash(reference) {
-        return Ok(Base { commit: reference.to_ascii_lowercase(), describe: None });
+        return Ok(Found { commit: reference.to_ascii_lowercase(), describe: None });
     }
-    let list = git.call_anywhere(Rules::Users, "ls-remote").arg("--").arg(&spec.repo).text(cancel).await;
-    let list = list.map_err(|source| ResolveError::Repository { repo: spec.repo.clone(), source })?;
+    let list = git.call_anywhere(Rules::Users, "ls-remote").arg("--").arg(wanted.repo).text(cancel).await;
+    let list = list.map_err(|source| ResolveError::Repository { repo: wanted.repo.to_owned(), source })?;
     let refs: Vec<(&str, &str)> = list.lines().filter_map(|line| line.split_once('\t')).collect();
     let tag = format!("refs/tags/{reference}");
     // A tag object is followed by `^{}`, the commit that it names. Tags win over branches, as in rev-parse.
-    let wanted = [format!("{tag}^{{}}"), tag.clone(), format!("refs/heads/{reference}"), reference.clone()];
-    for name in &wanted {
+    let names = [format!("{tag}^{{}}"), tag.clone(), format!("refs/heads/{reference}"), reference.to_owned()];
+    for name in &names {
         if let Some((commit, _)) = refs.iter().find(|(_, candidate)| candidate == name) {
-            let describe = name.starts_with(&tag).then(|| reference.clone());
-            return Ok(Base { commit: (*commit).to_owned(), describe });
+            let describe = name.starts_with(&tag).then(|| reference.to_owned());
+            return Ok(Found { commit: (*commit).to_owned(), describe });
         }
     }
     let expression = reference.contains(['~', '^', '@', ':']);
     let abbreviated = reference.len() >= 7 && reference.bytes().all(|byte| byte.is_ascii_hexdigit());
     if expression || abbreviated {
-        return Err(ResolveError::NotRemote { repo: spec.repo.clone(), reference: reference.clone() });
+        return Err(ResolveError::NotRemote {
+            repo: wanted.repo.to_owned(),
+            reference: reference.to_owned(),
+        });
     }
     let names = refs.iter().filter(|(_, name)| !name.ends_with("^{}"));
     let short = |name: &'static str| name;
     let prefixes = ["refs/tags/", "refs/heads/"].map(short);
     Err(unknown(
-        spec,
+        wanted,
         names.filter_map(|(_, name)| prefixes.iter().find_map(|prefix| name.strip_prefix(prefix))),
     ))
 }
@@ -229,11 +289,11 @@ fn is_full_hash(reference: &str) -> bool {
     matches!(reference.len(), 40 | 64) && reference.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-fn unknown<'a>(spec: &KernelSpec, names: impl Iterator<Item = &'a str>) -> ResolveError {
+fn unknown<'a>(wanted: Wanted<'_>, names: impl Iterator<Item = &'a str>) -> ResolveError {
     ResolveError::UnknownRef {
-        repo: spec.repo.clone(),
-        reference: spec.reference.clone(),
-        similar: nearest(&spec.reference, names),
+        repo: wanted.repo.to_owned(),
+        reference: wanted.reference.to_owned(),
+        similar: nearest(wanted.reference, names),
     }
 }
 

@@ -88,7 +88,8 @@ impl Tools {
     /// Fails with everything that is missing for a toolchain.
     pub(crate) fn check(&self, toolchain: &Toolchain) -> Result<(), ToolError> {
         let compilers = match toolchain {
-            Toolchain::Gcc => GCC,
+            // Helpers that run on the host are built by the host's gcc.
+            Toolchain::Gcc | Toolchain::Cross(_) => GCC,
             // Helpers that run on the host (kconfig, objtool) are built by clang too.
             Toolchain::Llvm => LLVM,
         };
@@ -124,12 +125,13 @@ impl Tools {
     ) -> Result<Compiler, ToolError> {
         self.check(toolchain)?;
         let (compiler, linker) = match toolchain {
-            Toolchain::Gcc => ("gcc", "ld"),
-            Toolchain::Llvm => ("clang", "ld.lld"),
+            Toolchain::Gcc => ("gcc".to_owned(), "ld".to_owned()),
+            Toolchain::Llvm => ("clang".to_owned(), "ld.lld".to_owned()),
+            Toolchain::Cross(prefix) => (format!("{prefix}gcc"), format!("{prefix}ld")),
         };
         Ok(Compiler {
-            version: self.version(compiler, cancel).await?,
-            linker: self.version(linker, cancel).await?,
+            version: self.version(&compiler, cancel).await?,
+            linker: self.version(&linker, cancel).await?,
         })
     }
 
@@ -147,7 +149,7 @@ impl Tools {
         cancel: &CancellationToken,
     ) -> Result<bool, ToolError> {
         let compiler = match toolchain {
-            Toolchain::Gcc => "gcc",
+            Toolchain::Gcc | Toolchain::Cross(_) => "gcc",
             Toolchain::Llvm => "clang",
         };
         let args = ["-E", "-include", header, "-x", "c", "/dev/null", "-o", "/dev/null"];

@@ -2,7 +2,7 @@
 
 use kab_kernels::{Kernels, Settings};
 use kab_lifeline::Lifeline;
-use kab_model::{Arch, KernelSpec, PlannedVariant, VariantName};
+use kab_model::{Arch, KernelSpec, PinnedKernel, PlannedKernel, PlannedVariant, VariantName};
 use tokio_util::sync::CancellationToken;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -19,22 +19,28 @@ async fn build() -> Result<(), Box<dyn std::error::Error>> {
     let spec: KernelSpec = serde_json::from_slice(&std::fs::read(spec)?)?;
     let kernels = Kernels::new(Settings::new(cache, Lifeline::this_program(), search_path));
     let (report, cancel) = (|progress| eprintln!("{progress:?}"), CancellationToken::new());
-    let resolved = kernels.resolve(&spec, &report, &cancel).await?;
+    let resolved = kernels.resolve(&spec, &report, &cancel).await?.remove(0);
     eprintln!("{resolved:?}");
     let variant = PlannedVariant {
         name: VariantName("probe".to_owned()),
         stamp: String::new(),
-        repo: spec.repo,
-        reference: spec.reference,
-        base_commit: resolved.base_commit,
-        commit: resolved.commit,
-        tree: resolved.tree,
-        describe: resolved.describe,
-        series: resolved.series,
+        kernel: PlannedKernel::Built(Box::new(PinnedKernel {
+            repo: spec.repo,
+            reference: "probe".to_owned(),
+            base_commit: resolved.base_commit,
+            commit: resolved.commit,
+            tree: resolved.tree,
+            describe: resolved.describe,
+            changes: resolved.changes,
+            config: spec.config,
+            toolchain: spec.toolchain,
+            overlay: None,
+            placebo: spec.placebo,
+        })),
         changed_files: Vec::new(),
-        config: spec.config,
-        toolchain: spec.toolchain,
         cmdline: None,
+        knobs: Vec::new(),
+        fio: Vec::new(),
     };
     let artifact = kernels.build(&variant, Arch::X86_64, &report, &cancel).await?;
     println!("{}", serde_json::to_string(&artifact)?);

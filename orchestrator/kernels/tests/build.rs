@@ -21,7 +21,7 @@ async fn an_artifact_is_whole_and_a_second_build_builds_nothing() {
     let config = std::fs::read_to_string(&built.config).unwrap();
     assert!(config.contains("# CONFIG_LOCALVERSION_AUTO is not set"), "{config}");
     assert!(std::fs::read_to_string(&built.log).unwrap().contains("  CC      ufs.o"));
-    assert_eq!(built.build_id, build_id_by_readelf(&built.image));
+    assert_eq!(built.build_id, Some(build_id_by_readelf(&built.image)));
     let (cached, progress) = mini.build(&mini.spec()).await.unwrap();
     assert!(cached.cached && progress.is_empty(), "{progress:?}");
     assert_eq!((cached.image_digest, cached.build_id), (built.image_digest, built.build_id));
@@ -39,7 +39,7 @@ fn build_id_by_readelf(image: &Path) -> String {
 async fn a_small_patch_costs_little_and_the_way_back_nothing() {
     let mini = Mini::new();
     let (base, _) = mini.build(&mini.spec()).await.unwrap();
-    let patched = KernelSpec { series: Some(mini::fixture("v2-ufs-depth.mbox")), ..mini.spec() };
+    let patched = KernelSpec { changes: mini::patches(mini::fixture("v2-ufs-depth.mbox")), ..mini.spec() };
     let (built, progress) = mini.build(&patched).await.unwrap();
     // ufs.o, vmlinux, bzImage; and no reason to configure.
     assert_eq!(steps(&progress), 3, "{progress:?}");
@@ -178,7 +178,7 @@ async fn nothing_of_the_callers_environment_reaches_make() {
 #[tokio::test]
 async fn a_lost_mirror_is_made_again_or_said_to_be_lost() {
     let mini = Mini::new();
-    let patched = KernelSpec { series: Some(mini::fixture("v2-ufs-depth.mbox")), ..mini.spec() };
+    let patched = KernelSpec { changes: mini::patches(mini::fixture("v2-ufs-depth.mbox")), ..mini.spec() };
     let plain = planned(&mini.spec(), mini.resolve(&mini.spec()).await.unwrap());
     let patched = planned(&patched, mini.resolve(&patched).await.unwrap());
     std::fs::remove_dir_all(mini.cache()).unwrap();

@@ -89,7 +89,7 @@ fn torn(out: &Path) -> bool {
 #[tokio::test]
 async fn a_killed_kab_leaves_no_process_and_no_wrong_kernel() {
     let mini = Mini::new();
-    let spec = KernelSpec { series: Some(mini::fixture("v2-ufs-depth.mbox")), ..mini.spec() };
+    let spec = KernelSpec { changes: mini::patches(mini::fixture("v2-ufs-depth.mbox")), ..mini.spec() };
     let (reference, _) = mini.build(&spec).await.unwrap();
     std::fs::remove_dir_all(mini.cache()).unwrap();
     let held = hold(&mini);

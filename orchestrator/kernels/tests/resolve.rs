@@ -4,7 +4,7 @@
 mod mini;
 
 use kab_kernels::{Progress, ResolveError, SeriesError};
-use kab_model::KernelSpec;
+use kab_model::{Base, KernelSpec};
 use mini::Mini;
 use std::sync::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -15,12 +15,12 @@ async fn a_ref_is_pinned_with_its_tree() {
     let before = mini.everything();
     for reference in ["main", "v6.0", "HEAD", &mini.git(&["rev-parse", "HEAD"])] {
         let resolved =
-            mini.resolve(&KernelSpec { reference: reference.to_owned(), ..mini.spec() }).await.unwrap();
+            mini.resolve(&KernelSpec { base: Base::Ref(reference.to_owned()), ..mini.spec() }).await.unwrap();
         assert_eq!(resolved.base_commit, mini.git(&["rev-parse", "HEAD"]));
         assert_eq!(resolved.commit, resolved.base_commit);
         assert_eq!(resolved.tree, mini.git(&["rev-parse", "HEAD^{tree}"]));
         assert_eq!(resolved.describe.as_deref(), Some("v6.0"));
-        assert_eq!(resolved.series, None);
+        assert_eq!(resolved.changes, []);
     }
     assert!(mini.everything() == before);
 }
@@ -42,8 +42,11 @@ async fn a_moved_branch_leaves_the_old_commit_in_the_cache() {
 async fn a_url_gives_what_the_path_gives() {
     let mini = Mini::new();
     let url = format!("file://{}", mini.repo().display());
-    let remote =
-        |reference: &str| KernelSpec { repo: url.clone(), reference: reference.to_owned(), ..mini.spec() };
+    let remote = |reference: &str| KernelSpec {
+        repo: url.clone(),
+        base: Base::Ref(reference.to_owned()),
+        ..mini.spec()
+    };
     let local = mini.resolve(&mini.spec()).await.unwrap();
     std::fs::remove_dir_all(mini.cache()).unwrap();
     let tag = mini.resolve(&remote("v6.0")).await.unwrap();
@@ -58,7 +61,8 @@ async fn a_url_gives_what_the_path_gives() {
 async fn an_unknown_ref_suggests_near_ones() {
     let mini = Mini::new();
     mini.git(&["branch", "ufs-next"]);
-    let error = mini.resolve(&KernelSpec { reference: "ufs-nxet".into(), ..mini.spec() }).await.unwrap_err();
+    let error =
+        mini.resolve(&KernelSpec { base: Base::Ref("ufs-nxet".into()), ..mini.spec() }).await.unwrap_err();
     let ResolveError::UnknownRef { similar, .. } = &error else { panic!("{error}") };
     assert_eq!(similar, &["ufs-next"]);
     let nowhere = KernelSpec { repo: "/no/such/folder".into(), ..mini.spec() };
@@ -68,11 +72,12 @@ async fn an_unknown_ref_suggests_near_ones() {
 #[tokio::test]
 async fn an_mbox_keeps_authors_and_messages() {
     let mini = Mini::new();
-    let spec = KernelSpec { series: Some(mini::fixture("v2-ufs-depth.mbox")), ..mini.spec() };
+    let spec = KernelSpec { changes: mini::patches(mini::fixture("v2-ufs-depth.mbox")), ..mini.spec() };
     let seen = Mutex::new(Vec::new());
     let report = |progress| seen.lock().unwrap().push(progress);
-    let resolved = mini.kernels().resolve(&spec, &report, &CancellationToken::new()).await.unwrap();
-    let series = resolved.series.unwrap();
+    let mut resolved = mini.kernels().resolve(&spec, &report, &CancellationToken::new()).await.unwrap();
+    let resolved = resolved.remove(0);
+    let series = mini::applied(&resolved);
     assert_eq!(series.source, "v2-ufs-depth.mbox");
     assert_eq!(series.subjects, ["[RFT] ufs: count interrupts twice", "ufs: deepen the queue"]);
     let log = mini.mirror(&["log", "-2", "--reverse", "--format=%an <%ae>, %ad: %b", &resolved.commit]);
@@ -91,16 +96,16 @@ async fn an_mbox_keeps_authors_and_messages() {
 #[tokio::test]
 async fn the_same_series_gives_the_same_commit_anywhere() {
     let (one, other) = (Mini::new(), Mini::new());
-    let series = Some(mini::fixture("v2-ufs-depth.mbox"));
-    let a = one.resolve(&KernelSpec { series: series.clone(), ..one.spec() }).await.unwrap();
-    let again = one.resolve(&KernelSpec { series: series.clone(), ..one.spec() }).await.unwrap();
+    let changes = mini::patches(mini::fixture("v2-ufs-depth.mbox"));
+    let a = one.resolve(&KernelSpec { changes: changes.clone(), ..one.spec() }).await.unwrap();
+    let again = one.resolve(&KernelSpec { changes: changes.clone(), ..one.spec() }).await.unwrap();
     assert_eq!(a, again);
-    let b = other.resolve(&KernelSpec { series, ..other.spec() }).await.unwrap();
+    let b = other.resolve(&KernelSpec { changes, ..other.spec() }).await.unwrap();
     assert_eq!(a.tree, b.tree);
     // The bases were committed at different times, so the commits may differ; on the same base they must not.
     std::fs::remove_dir_all(one.cache()).unwrap();
-    let series = Some(mini::fixture("v2-ufs-depth.mbox"));
-    assert_eq!(one.resolve(&KernelSpec { series, ..one.spec() }).await.unwrap().commit, a.commit);
+    let changes = mini::patches(mini::fixture("v2-ufs-depth.mbox"));
+    assert_eq!(one.resolve(&KernelSpec { changes, ..one.spec() }).await.unwrap().commit, a.commit);
 }
 
 #[tokio::test]
@@ -114,11 +119,12 @@ async fn a_folder_is_applied_in_the_order_of_names_and_one_patch_alone() {
     }
     let folder = mini.series("three patches", 3);
     std::fs::write(folder.join("README"), "no patch").unwrap();
-    let all = mini.resolve(&KernelSpec { series: Some(folder.clone()), ..mini.spec() }).await.unwrap();
-    assert_eq!(all.series.unwrap().subjects, ["ufs: depth 64", "ufs: depth 128", "ufs: depth 256"]);
+    let all =
+        mini.resolve(&KernelSpec { changes: mini::patches(folder.clone()), ..mini.spec() }).await.unwrap();
+    assert_eq!(mini::applied(&all).subjects, ["ufs: depth 64", "ufs: depth 128", "ufs: depth 256"]);
     let first = folder.join("0001-ufs-depth-64.patch");
-    let one = mini.resolve(&KernelSpec { series: Some(first), ..mini.spec() }).await.unwrap();
-    assert_eq!(one.series.unwrap().subjects, ["ufs: depth 64"]);
+    let one = mini.resolve(&KernelSpec { changes: mini::patches(first), ..mini.spec() }).await.unwrap();
+    assert_eq!(mini::applied(&one).subjects, ["ufs: depth 64"]);
 }
 
 #[tokio::test]
@@ -128,8 +134,8 @@ async fn a_bare_diff_is_a_patch_too() {
     let diff = mini.root().join("irq.diff");
     std::fs::write(&diff, mini.git(&["diff"]) + "\n").unwrap();
     mini.git(&["checkout", "--quiet", "."]);
-    let resolved = mini.resolve(&KernelSpec { series: Some(diff), ..mini.spec() }).await.unwrap();
-    assert_eq!(resolved.series.unwrap().subjects, ["irq.diff"]);
+    let resolved = mini.resolve(&KernelSpec { changes: mini::patches(diff), ..mini.spec() }).await.unwrap();
+    assert_eq!(mini::applied(&resolved).subjects, ["irq.diff"]);
     assert!(mini.mirror(&["show", &format!("{}:ufs.c", resolved.commit)]).contains("return 3;"));
 }
 
@@ -142,7 +148,7 @@ async fn patches_against_another_base_are_merged_three_ways() {
     // A line among those that the patch shows around its change: plain `git apply` would refuse.
     mini.edit("ufs.c", "{\n\tif (!status)", "{\n\t/* Nothing to do? */\n\tif (!status)");
     mini.commit("ufs: explain");
-    let resolved = mini.resolve(&KernelSpec { series: Some(folder), ..mini.spec() }).await.unwrap();
+    let resolved = mini.resolve(&KernelSpec { changes: mini::patches(folder), ..mini.spec() }).await.unwrap();
     let merged = mini.mirror(&["show", &format!("{}:ufs.c", resolved.commit)]);
     assert!(merged.contains("Nothing to do?") && merged.contains("return 2;"), "{merged}");
 }
@@ -160,7 +166,7 @@ async fn encoded_mails_are_merged_like_others() {
     let head = "From: A <a@example.com>\nSubject: [PATCH] nvme: five\nContent-Type: text/plain; charset=UTF-8\n\
                 Content-Transfer-Encoding: base64\n\n";
     std::fs::write(&mail, format!("{head}{}", base64(&diff))).unwrap();
-    let resolved = mini.resolve(&KernelSpec { series: Some(mail), ..mini.spec() }).await.unwrap();
+    let resolved = mini.resolve(&KernelSpec { changes: mini::patches(mail), ..mini.spec() }).await.unwrap();
     let merged = mini.mirror(&["show", &format!("{}:nvme.c", resolved.commit)]);
     assert!(merged.contains("Rarely") && merged.contains("? 5"), "{merged}");
 }
@@ -192,7 +198,7 @@ async fn a_conflict_names_patch_file_and_hunk_and_touches_nothing() {
     mini.edit("ufs.c", "return -1;", "return -22;");
     mini.commit("ufs: a real error");
     let before = mini.everything();
-    let spec = KernelSpec { series: Some(folder), ..mini.spec() };
+    let spec = KernelSpec { changes: mini::patches(folder), ..mini.spec() };
     let error = mini.resolve(&spec).await.unwrap_err();
     let ResolveError::Conflict(conflict) = &error else { panic!("{error}") };
     assert_eq!((conflict.number, conflict.total), (2, 2));
@@ -215,7 +221,7 @@ async fn what_is_no_patch_is_said_to_be_none() {
     let write = |name: &str, text: &str| {
         let path = mini.root().join(name);
         std::fs::write(&path, text).unwrap();
-        KernelSpec { series: Some(path), ..mini.spec() }
+        KernelSpec { changes: mini::patches(path), ..mini.spec() }
     };
     let letter = write("letter", "From: A <a@example.com>\nSubject: hello\n\nNo patch here.\n");
     let error = mini.resolve(&letter).await.unwrap_err();
@@ -225,7 +231,7 @@ async fn what_is_no_patch_is_said_to_be_none() {
     let cut = "From: A <a@example.com>\nSubject: cut\n\n---\ndiff --git a/ufs.c b/ufs.c\n--- a/ufs.c\n+++ b/ufs.c\n@@ -1,5 +1,5 @@\n /* A";
     let error = mini.resolve(&write("cut", cut)).await.unwrap_err();
     assert!(matches!(error, ResolveError::Series(SeriesError::Apply { .. })), "{error:?}");
-    let missing = KernelSpec { series: Some(mini.root().join("absent")), ..mini.spec() };
+    let missing = KernelSpec { changes: mini::patches(mini.root().join("absent")), ..mini.spec() };
     assert!(matches!(mini.resolve(&missing).await, Err(ResolveError::Series(SeriesError::File { .. }))));
 }
 
@@ -250,7 +256,7 @@ async fn hooks_and_settings_of_the_user_do_not_run() {
     ] {
         mini.git(&["config", name, value]);
     }
-    let spec = KernelSpec { series: Some(mini::fixture("v2-ufs-depth.mbox")), ..mini.spec() };
+    let spec = KernelSpec { changes: mini::patches(mini::fixture("v2-ufs-depth.mbox")), ..mini.spec() };
     let resolved = mini.resolve(&spec).await.unwrap();
     assert!(!proof.exists(), "{}", std::fs::read_to_string(&proof).unwrap());
     assert_eq!(mini.mirror(&["log", "-1", "--format=%cn %ct", &resolved.commit]), "kab 1700000000");

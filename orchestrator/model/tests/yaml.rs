@@ -4,7 +4,7 @@
 use kab_model::yaml::{
     Context, Diagnostics, Located, Source, Style, check_pair, parse_experiment, parse_lab,
 };
-use kab_model::{ConfigItem, Experiment, Lab, Toolchain};
+use kab_model::{ConfigItem, Experiment, Kernel, KernelSpec, Lab, Toolchain, Variant};
 use std::path::{Path, PathBuf};
 
 /// What exists beside the files, as far as these tests are concerned.
@@ -135,13 +135,13 @@ fn a_pair_lists_each_board_once() {
 fn variants_add_to_or_replace_the_kernels_configuration() {
     let path = inputs("good/experiment").into_iter().find(|path| path.ends_with("anchors.yaml")).unwrap();
     let parsed = experiment(&path).unwrap().value;
-    let bases = |at: usize| match parsed.variants[at].kernel.config.as_slice() {
+    let bases = |at: usize| match built(&parsed.variants[at]).config.as_slice() {
         [ConfigItem::Base(base), ConfigItem::Option { symbol, .. }] => (base.clone(), symbol.clone()),
         other => panic!("{other:?}"),
     };
     assert_eq!(bases(0), ("defconfig".into(), "CONFIG_HZ".into()));
     assert_eq!(bases(2), ("tinyconfig".into(), "CONFIG_PRINTK".into()));
-    assert_eq!(parsed.variants[1].kernel.toolchain, Toolchain::Llvm);
+    assert_eq!(built(&parsed.variants[1]).toolchain, Toolchain::Llvm);
     assert_eq!(parsed.workloads[1].fio[0].name, "direct", "merged options come where `<<` stands");
 }
 
@@ -191,4 +191,11 @@ fn colours_only_where_asked_for() {
     let problems = parse_experiment(&Source::new("x.yaml", "a: \u{1b}[31m\n"), &context()).unwrap_err();
     assert!(!problems.render(Style::Plain).contains('\u{1b}'), "not even those of the file");
     assert!(problems.render(Style::Coloured).contains('\u{1b}'));
+}
+
+fn built(variant: &Variant) -> &KernelSpec {
+    match &variant.kernel {
+        Kernel::Built(spec) => spec,
+        other => panic!("{other:?}"),
+    }
 }

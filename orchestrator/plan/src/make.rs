@@ -2,26 +2,18 @@
 
 use crate::cells::expand;
 use kab_model::{
-    BoardSpec, Cell, Experiment, Lab, Limits, Order, Plan, PlannedBoard, PlannedVariant, SeriesInfo, Variant,
-    VariantName,
+    BoardSpec, Cell, Experiment, Lab, Limits, Order, PinnedFile, Plan, PlannedBoard, PlannedKernel,
+    PlannedVariant, Variant, VariantName,
 };
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
-/// What git said of one variant.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What one variant runs, pinned.
+#[derive(Clone, Debug, PartialEq)]
 pub struct ResolvedVariant {
-    /// Commit that the ref named, 40 hexadecimal digits.
-    pub base_commit: String,
-    /// Commit after the series.
-    pub commit: String,
-    /// Tree of `commit`.
-    pub tree: String,
-    /// `git describe` of the base, where it has one.
-    pub describe: Option<String>,
-    /// The series as applied.
-    pub series: Option<SeriesInfo>,
+    /// Its kernel.
+    pub kernel: PlannedKernel,
     /// Files that differ from the baseline's tree.
     pub changed_files: Vec<String>,
 }
@@ -148,30 +140,33 @@ fn planned_variant(variant: &Variant, resolved: &ResolvedVariant) -> PlannedVari
     PlannedVariant {
         name: variant.name.clone(),
         stamp: stamp(variant, resolved),
-        repo: variant.kernel.repo.clone(),
-        reference: variant.kernel.reference.clone(),
-        base_commit: resolved.base_commit.clone(),
-        commit: resolved.commit.clone(),
-        tree: resolved.tree.clone(),
-        describe: resolved.describe.clone(),
-        series: resolved.series.clone(),
+        kernel: resolved.kernel.clone(),
         changed_files: resolved.changed_files.clone(),
-        config: variant.kernel.config.clone(),
-        toolchain: variant.kernel.toolchain.clone(),
         cmdline: variant.cmdline.clone(),
+        knobs: variant.knobs.clone(),
+        fio: variant.fio.clone(),
     }
 }
 
 /// Twelve hexadecimal digits over all that distinguishes a variant, its name included: two variants of equal
 /// content still carry different stamps, so that a swapped boot is seen.
 fn stamp(variant: &Variant, resolved: &ResolvedVariant) -> String {
-    let content = serde_json::json!([
-        variant.name,
-        resolved.tree,
-        variant.kernel.config,
-        variant.kernel.toolchain,
-        variant.cmdline
-    ]);
+    let kernel = match &resolved.kernel {
+        // The tree is what is built, by whatever path it came about.
+        PlannedKernel::Built(source) => serde_json::json!([
+            source.tree,
+            source.config,
+            source.toolchain,
+            source.overlay.as_ref().map(|overlay| &overlay.digest),
+            source.placebo
+        ]),
+        PlannedKernel::Prebuilt { image, dtb, modules } => {
+            let digest = |file: &Option<PinnedFile>| file.as_ref().map(|file| file.digest.clone());
+            serde_json::json!(["prebuilt", image.digest, digest(dtb), digest(modules)])
+        }
+        PlannedKernel::Running => serde_json::json!("running"),
+    };
+    let content = serde_json::json!([variant.name, kernel, variant.cmdline, variant.knobs, variant.fio]);
     blake3::hash(content.to_string().as_bytes()).to_hex()[..12].to_owned()
 }
 

@@ -3,7 +3,9 @@
 
 mod support;
 
-use kab_model::{ConfigItem, Experiment, Plan, Toolchain, VariantName};
+use kab_model::{
+    ConfigItem, Experiment, Knob, PinnedFile, PinnedKernel, Plan, PlannedKernel, Toolchain, VariantName,
+};
 use kab_plan::{PlanError, estimate, make_plan};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -120,35 +122,55 @@ fn a_plan_without_cells_is_refused() {
 
 #[test]
 fn whatever_distinguishes_a_variant_changes_its_stamp() {
+    let of = |experiment: &Experiment, kernel: PlannedKernel| {
+        let mut resolved = resolved(3);
+        resolved[0].kernel = kernel;
+        make_plan(experiment, "digest", &lab(2), &resolved, 1).unwrap().variants[0].stamp.clone()
+    };
+    let built = |change: &dyn Fn(&mut PinnedKernel)| {
+        let mut kernel = support::pinned(0);
+        change(&mut kernel);
+        PlannedKernel::Built(Box::new(kernel))
+    };
+    let file = |digest: &str| PinnedFile { path: "/f".into(), digest: digest.to_owned() };
+    let prebuilt = |image, dtb: Option<&str>, modules: Option<&str>| PlannedKernel::Prebuilt {
+        image: file(image),
+        dtb: dtb.map(file),
+        modules: modules.map(file),
+    };
     let base = experiment(SHAPE);
-    let stamp = |change: &dyn Fn(&mut Experiment), tree: Option<&str>| {
+    let changed = |change: &dyn Fn(&mut Experiment)| {
         let mut experiment = base.clone();
         change(&mut experiment);
-        let mut resolved = resolved(3);
-        if let Some(tree) = tree {
-            resolved[0].tree = tree.to_owned();
-        }
-        make_plan(&experiment, "digest", &lab(2), &resolved, 1).unwrap().variants[0].stamp.clone()
+        of(&experiment, built(&|_| {}))
     };
     let stamps = [
-        stamp(&|_| {}, None),
-        stamp(&|_| {}, Some("f00")),
-        stamp(&|e| e.variants[0].cmdline = Some("quiet".into()), None),
-        stamp(&|e| e.variants[0].kernel.config.push(ConfigItem::Base("defconfig".into())), None),
-        stamp(&|e| e.variants[0].kernel.toolchain = Toolchain::Llvm, None),
-        stamp(
-            &|e| {
-                e.variants[0].name = "other".into();
-                e.baseline = "other".into();
-            },
-            None,
-        ),
+        changed(&|_| {}),
+        changed(&|e| e.variants[0].cmdline = Some("quiet".into())),
+        changed(&|e| e.variants[0].knobs.push(Knob { name: "queue.x".into(), value: "1".into() })),
+        changed(&|e| e.variants[0].fio.push(support::option("iodepth", "8"))),
+        changed(&|e| {
+            e.variants[0].name = "other".into();
+            e.baseline = "other".into();
+        }),
+        of(&base, built(&|k| k.tree = "f00".into())),
+        of(&base, built(&|k| k.config.push(ConfigItem::Base("defconfig".into())))),
+        of(&base, built(&|k| k.toolchain = Toolchain::Llvm)),
+        of(&base, built(&|k| k.toolchain = Toolchain::Cross("x-".into()))),
+        of(&base, built(&|k| k.placebo = true)),
+        of(&base, built(&|k| k.overlay = Some(file("1")))),
+        of(&base, prebuilt("1", None, None)),
+        of(&base, prebuilt("2", None, None)),
+        of(&base, prebuilt("1", Some("2"), None)),
+        of(&base, prebuilt("1", None, Some("2"))),
+        of(&base, PlannedKernel::Running),
     ];
     assert_eq!(stamps.iter().collect::<BTreeSet<_>>().len(), stamps.len(), "{stamps:?}");
     for stamp in &stamps {
         assert!(stamp.len() == 12 && stamp.bytes().all(|byte| byte.is_ascii_hexdigit()), "{stamp}");
     }
-    assert_eq!(stamp(&|e| e.schedule.visits = 9, None), stamps[0], "the schedule is not the variant's");
+    assert_eq!(changed(&|e| e.schedule.visits = 9), stamps[0], "the schedule is not the variant's");
+    assert_eq!(of(&base, built(&|k| k.commit = "f00".into())), stamps[0], "only the tree is built");
 }
 
 #[test]

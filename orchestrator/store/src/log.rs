@@ -10,8 +10,8 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Version of the run folder's format. A newer one is opened for reading only.
-pub const FORMAT: u32 = 1;
+/// Version of the run folder's format. A newer one is opened for reading only; 1 was never released and is refused.
+pub const FORMAT: u32 = 2;
 
 /// `run.json`: what identifies a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,6 +107,20 @@ pub enum LogError {
         /// Who, as written in the lock file.
         owner: String,
     },
+    /// An unreleased kab wrote this run.
+    #[error(
+        "run {id} has format {found}, which no released kab wrote and this one cannot read (its format is {FORMAT}); \
+         remove {} and run the experiment again",
+        folder.display()
+    )]
+    Older {
+        /// The run.
+        id: RunId,
+        /// Its format.
+        found: u32,
+        /// Its folder.
+        folder: PathBuf,
+    },
     /// A newer kab wrote this run.
     #[error("run {id} has format {found}, newer than this kab's {FORMAT}: it can be read, not continued")]
     Newer {
@@ -130,6 +144,9 @@ impl RunReader {
         let path = folder.join("run.json");
         let bytes = fs::read(&path).map_err(io_error("read", &path))?;
         match serde_json::from_slice(&bytes) {
+            Ok(RunHeader { id, format, .. }) if format < FORMAT => {
+                Err(LogError::Older { id, found: format, folder: folder.to_owned() })
+            }
             Ok(header) => Ok(Self { folder: folder.to_owned(), header }),
             Err(source) => Err(bad_header(path, &bytes, source)),
         }

@@ -148,7 +148,7 @@ fn a_line_that_is_no_event_is_told_with_its_place() {
     let text = String::from_utf8(read(&run)).unwrap();
     for (wrong, line) in [
         (text.replace(r#""pid":1"#, r#""pid":-1"#), 2),
-        (text.replace(r#"{"v":1,"seq":1"#, r#""v":1,"seq":1"#), 2),
+        (text.replace(r#"{"v":2,"seq":1"#, r#""v":2,"seq":1"#), 2),
         (format!("{text}\n"), 4),
         (format!("{text}rubbish\n"), 4),
     ] {
@@ -171,14 +171,14 @@ fn an_event_of_a_newer_kab_is_named() {
     assert_eq!(
         error.to_string(),
         format!(
-            "{}:2: event \"paused\" of format 2; this kab reads up to 1: use a newer one",
+            "{}:2: event \"paused\" of format 3; this kab reads up to 2: use a newer one",
             run.join("events.jsonl").display()
         )
     );
     // A kind that this kab knows is read, but not continued.
     write(&run, format!("{newer}\"event\":{{\"kind\":\"finished\",\"why\":[1]}}}}\n").as_bytes());
     assert_eq!(events(&run).unwrap()[1], Event::Finished);
-    assert!(matches!(RunLog::open(&run).unwrap_err(), LogError::Newer { found: 2, .. }));
+    assert!(matches!(RunLog::open(&run).unwrap_err(), LogError::Newer { found: 3, .. }));
 }
 
 #[test]
@@ -186,22 +186,34 @@ fn a_newer_format_is_read_and_not_continued() {
     let bench = Bench::new();
     let run = bench.written(&[opened(1)]);
     let header = std::fs::read_to_string(run.join("run.json")).unwrap();
-    let newer = header.replace("\"format\": 1", "\"format\": 2");
+    let newer = header.replace("\"format\": 2", "\"format\": 3");
     std::fs::write(run.join("run.json"), &newer).unwrap();
     assert_eq!(events(&run).unwrap().len(), 2);
     let error = RunLog::open(&run).unwrap_err();
     assert!(
-        error.to_string().ends_with("has format 2, newer than this kab's 1: it can be read, not continued")
+        error.to_string().ends_with("has format 3, newer than this kab's 2: it can be read, not continued")
     );
     std::fs::write(run.join("run.json"), newer.replace("created_ms", "created_us")).unwrap();
     let error = RunReader::open(&run).unwrap_err();
-    assert!(error.to_string().contains("the header of a run of format 2; this kab reads up to 1"), "{error}");
+    assert!(error.to_string().contains("the header of a run of format 3; this kab reads up to 2"), "{error}");
     std::fs::write(run.join("run.json"), header.replace("created_ms", "created_us")).unwrap();
     let error = RunReader::open(&run).unwrap_err();
     assert!(
         told(&error).contains("run.json: not the header of a run: missing field `created_ms`"),
         "{error}"
     );
+}
+
+#[test]
+fn an_older_format_is_refused_with_what_to_do() {
+    let bench = Bench::new();
+    let run = bench.written(&[opened(1)]);
+    let header = std::fs::read_to_string(run.join("run.json")).unwrap();
+    std::fs::write(run.join("run.json"), header.replace("\"format\": 2", "\"format\": 1")).unwrap();
+    let error = RunReader::open(&run).unwrap_err().to_string();
+    assert!(error.contains("has format 1, which no released kab wrote"), "{error}");
+    assert!(error.contains(&format!("remove {}", run.display())), "{error}");
+    assert!(RunLog::open(&run).is_err());
 }
 
 #[test]

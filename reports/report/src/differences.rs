@@ -2,7 +2,7 @@
 
 use crate::findings::{Difference, Variant};
 use crate::quantity::letter;
-use kab_model::{BuildState, ConfigItem, ConfigValue, Plan, PlannedVariant, Run, Toolchain};
+use kab_model::{Applied, BuildState, ConfigItem, ConfigValue, Plan, PlannedVariant, Run, Toolchain};
 
 /// The plan stops listing changed files here.
 const FILES_LISTED: usize = 1000;
@@ -18,12 +18,12 @@ fn variant(run: &Run, plan: &Plan, index: usize) -> Variant {
     Variant {
         letter: letter(index),
         name: planned.name.0.clone(),
-        reference: planned.reference.clone(),
-        describe: planned.describe.clone(),
-        commit: planned.commit.clone(),
+        reference: planned.source().map(|source| source.reference.clone()).unwrap_or_default(),
+        describe: planned.source().and_then(|source| source.describe.clone()),
+        commit: planned.source().map(|source| source.commit.clone()).unwrap_or_default(),
         release: release(run, planned),
         on_top_of: on_top_of(plan, index),
-        patches: planned.series.as_ref().map(|series| series.subjects.clone()).unwrap_or_default(),
+        patches: patches(planned),
         differences: baseline.map(|baseline| differences(run, planned, baseline)).unwrap_or_default(),
         build_error: match run.builds.get(&planned.name) {
             Some(BuildState::Failed(error)) => Some(error.clone()),
@@ -44,8 +44,9 @@ fn release(run: &Run, planned: &PlannedVariant) -> Option<String> {
 /// The variant whose commit the series went onto; a reference of this variant's pairs rather than another.
 fn on_top_of(plan: &Plan, index: usize) -> Option<usize> {
     let planned = &plan.variants[index];
-    planned.series.as_ref()?;
-    let base = |at: &usize| *at != index && plan.variants[*at].commit == planned.base_commit;
+    let source = planned.source().filter(|source| !source.changes.is_empty())?;
+    let commit = |at: usize| plan.variants[at].source().map(|source| &source.commit);
+    let base = |at: &usize| *at != index && commit(*at) == Some(&source.base_commit);
     let judged = |at: &usize| {
         plan.pairs
             .iter()
@@ -53,6 +54,15 @@ fn on_top_of(plan: &Plan, index: usize) -> Option<usize> {
     };
     let all = 0..plan.variants.len();
     all.clone().filter(base).find(judged).or_else(|| all.clone().find(base))
+}
+
+/// Subjects of the series.
+fn patches(planned: &PlannedVariant) -> Vec<String> {
+    let subjects = |change: &Applied| match change {
+        Applied::Series(series) => series.subjects.clone(),
+        _ => Vec::new(),
+    };
+    planned.changes().iter().flat_map(subjects).collect()
 }
 
 /// Equal bytes and an equal command line: no measurement can tell the two apart.
@@ -68,8 +78,10 @@ fn same_as(run: &Run, plan: &Plan, index: usize) -> Option<usize> {
 
 fn differences(run: &Run, planned: &PlannedVariant, baseline: &PlannedVariant) -> Vec<Difference> {
     let mut found = Vec::new();
-    if planned.repo != baseline.repo {
-        found.push(Difference::Repository { from: repo_name(&baseline.repo), to: repo_name(&planned.repo) });
+    if let (Some(theirs), Some(ours)) = (baseline.source(), planned.source())
+        && ours.repo != theirs.repo
+    {
+        found.push(Difference::Repository { from: repo_name(&theirs.repo), to: repo_name(&ours.repo) });
     }
     if !planned.changed_files.is_empty() {
         let count = planned.changed_files.len();
@@ -95,9 +107,9 @@ fn differences(run: &Run, planned: &PlannedVariant, baseline: &PlannedVariant) -
 
 fn config(run: &Run, planned: &PlannedVariant, baseline: &PlannedVariant) -> Option<Difference> {
     let digest = |variant: &PlannedVariant| run.artifact(&variant.name).map(|a| a.config_digest.clone());
-    let added = planned.config.iter().filter(|item| !baseline.config.contains(item)).map(|item| ('+', item));
-    let missing =
-        baseline.config.iter().filter(|item| !planned.config.contains(item)).map(|item| ('-', item));
+    let (ours, theirs) = (&planned.source()?.config, &baseline.source()?.config);
+    let added = ours.iter().filter(|item| !theirs.contains(item)).map(|item| ('+', item));
+    let missing = theirs.iter().filter(|item| !ours.contains(item)).map(|item| ('-', item));
     let items: Vec<String> =
         missing.chain(added).map(|(sign, item)| format!("{sign}{}", config_item(item))).collect();
     if !items.is_empty() {
@@ -109,8 +121,11 @@ fn config(run: &Run, planned: &PlannedVariant, baseline: &PlannedVariant) -> Opt
 
 /// What every variant was configured with, in the baseline's order.
 pub(crate) fn common_config(plan: &Plan) -> Vec<String> {
-    let Some(baseline) = plan.variant(&plan.baseline) else { return Vec::new() };
-    let everywhere = |item: &&ConfigItem| plan.variants.iter().all(|variant| variant.config.contains(item));
+    let Some(baseline) = plan.variant(&plan.baseline).and_then(PlannedVariant::source) else {
+        return Vec::new();
+    };
+    let built = || plan.variants.iter().filter_map(PlannedVariant::source);
+    let everywhere = |item: &&ConfigItem| built().all(|source| source.config.contains(item));
     baseline.config.iter().filter(everywhere).map(config_item).collect()
 }
 
@@ -136,9 +151,11 @@ fn cmdline(variant: &PlannedVariant) -> &str {
 
 /// Where one of the two was not built, only what was asked for can be compared.
 fn compilers(run: &Run, baseline: &PlannedVariant, planned: &PlannedVariant) -> (String, String) {
-    let asked = |variant: &PlannedVariant| match variant.toolchain {
-        Toolchain::Gcc => "gcc".to_owned(),
-        Toolchain::Llvm => "LLVM".to_owned(),
+    let asked = |variant: &PlannedVariant| match variant.source().map(|source| &source.toolchain) {
+        Some(Toolchain::Gcc) => "gcc".to_owned(),
+        Some(Toolchain::Llvm) => "LLVM".to_owned(),
+        Some(Toolchain::Cross(prefix)) => format!("{prefix}gcc"),
+        None => String::new(),
     };
     match (run.artifact(&baseline.name), run.artifact(&planned.name)) {
         (Some(from), Some(to)) => (from.compiler.clone(), to.compiler.clone()),

@@ -6,7 +6,7 @@ mod support;
 
 use kab_model::{Accel, ConfigItem, ConfigValue, Outcome, Run};
 use kab_report::{Findings, Options, findings, markdown, text};
-use support::{Fate, Lab, meta, reason, three_kernels, two_kernels};
+use support::{Fate, Lab, meta, reason, source, three_kernels, two_kernels};
 
 fn found(lab: &Lab) -> Findings {
     findings(&lab.run(), &meta())
@@ -151,12 +151,12 @@ fn seven_variants_fit_in_72_columns() {
 fn only_what_differs_is_told() {
     let mut lab = two_kernels(5, [1.0; 4]);
     let variant = &mut lab.plan.variants[1];
-    variant.series = None;
+    source(variant).changes.clear();
     variant.changed_files = (1..=5).map(|file| format!("block/blk-{file}.c")).collect();
     variant.cmdline = Some("ufshcd_core.use_mcq_mode=0".to_owned());
-    variant.config.push(ConfigItem::Fragment("/home/me/ufs.config".into()));
+    source(variant).config.push(ConfigItem::Fragment("/home/me/ufs.config".into()));
     let (symbol, value) = ("CONFIG_PROVE_LOCKING".to_owned(), ConfigValue::No);
-    variant.config.push(ConfigItem::Option { symbol, value, optional: false });
+    source(variant).config.push(ConfigItem::Option { symbol, value, optional: false });
     let report = short(&lab).replace("\n  ", " ");
     let told = "A->B: 5 files, such as block/blk-1.c, block/blk-2.c; config +ufs.config, +CONFIG_PROVE_LOCKING=n; \
                 cmdline none -> ufshcd_core.use_mcq_mode=0\n";
@@ -201,9 +201,9 @@ fn unlike_workloads_are_summarised_apart() {
 #[test]
 fn a_ref_is_told_with_what_it_names() {
     let mut lab = Lab::new(&["vm-ufs"], &["base", "v6.17"], 5);
-    lab.plan.variants[0].reference = "linus".to_owned();
-    lab.plan.variants[0].describe = Some("v6.16-rc1-12-g0ff41df1cb26".to_owned());
-    lab.plan.variants[1].describe = Some("v6.17".to_owned());
+    source(&mut lab.plan.variants[0]).reference = "linus".to_owned();
+    source(&mut lab.plan.variants[0]).describe = Some("v6.16-rc1-12-g0ff41df1cb26".to_owned());
+    source(&mut lab.plan.variants[1]).describe = Some("v6.17".to_owned());
     let report = short(&lab);
     assert!(report.contains("  A = base (linus: v6.16-rc1-12-g0ff41df1cb26)\n  B = v6.17\n"), "{report}");
 }

@@ -52,7 +52,7 @@ async fn build_all(input: Input, places: &Places, cancel: CancellationToken) -> 
                     "{}: {how}, {}, build-id {}, {}\n",
                     variant.name,
                     artifact.release,
-                    artifact.build_id,
+                    artifact.build_id.as_deref().unwrap_or("unknown"),
                     artifact.image.display()
                 ))?;
             }

@@ -9,7 +9,7 @@ use crate::progress::{Lines, spoken};
 use crate::{interrupt, resolve};
 use clap::Args;
 use kab_kernels::Kernels;
-use kab_model::{Plan, PlannedVariant};
+use kab_model::{Applied, Plan, PlannedVariant};
 use kab_plan::estimate;
 use std::fmt::Write;
 use std::time::Duration;
@@ -62,15 +62,17 @@ async fn explain_variant(
 ) -> Result<(), Failure> {
     let mark = if variant.name == plan.baseline { " (baseline)" } else { "" };
     let _ = writeln!(out, "\nvariant {:?}{mark}", variant.name.0);
-    let describe = variant.describe.as_ref().map_or_else(String::new, |text| format!(" ({text})"));
-    let _ = writeln!(out, "  {} of {} -> {}{describe}", variant.reference, variant.repo, variant.base_commit);
-    if let Some(series) = &variant.series {
+    let Some(source) = variant.source() else { return Ok(()) };
+    let describe = source.describe.as_ref().map_or_else(String::new, |text| format!(" ({text})"));
+    let _ = writeln!(out, "  {} of {} -> {}{describe}", source.reference, source.repo, source.base_commit);
+    for change in &source.changes {
+        let Applied::Series(series) = change else { continue };
         let _ = writeln!(
             out,
             "  series {}, {} -> {}",
             series.source,
             count(series.subjects.len(), "patch", "patches"),
-            variant.commit
+            source.commit
         );
         for subject in &series.subjects {
             let _ = writeln!(out, "    {subject}");
@@ -86,8 +88,11 @@ async fn explain_variant(
     }
     let twin = plan.variants.iter().find(|other| {
         other.name != variant.name
-            && (&other.tree, &other.config, &other.toolchain, &other.cmdline)
-                == (&variant.tree, &variant.config, &variant.toolchain, &variant.cmdline)
+            && other.cmdline == variant.cmdline
+            && other.source().is_some_and(|other| {
+                (&other.tree, &other.config, &other.toolchain)
+                    == (&source.tree, &source.config, &source.toolchain)
+            })
     });
     if let Some(twin) = twin {
         let _ = writeln!(out, "  the same kernel as {:?}: nothing but noise can differ", twin.name.0);

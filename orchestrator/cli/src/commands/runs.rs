@@ -150,7 +150,7 @@ fn show_builds(out: &mut String, run: &Run) {
                 out,
                 "variant {variant}: {} build-id {} artifact {}{}",
                 artifact.release,
-                artifact.build_id,
+                artifact.build_id.as_deref().unwrap_or("unknown"),
                 &artifact.key[..12.min(artifact.key.len())],
                 if artifact.cached { " (cached)" } else { "" }
             ),

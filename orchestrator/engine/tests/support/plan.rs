@@ -1,8 +1,8 @@
 //! Plans with a known order.
 
 use kab_model::{
-    Accel, Arch, BoardSpec, Boot, Cell, Disk, DiskKind, FioOption, Limits, Metric, Plan, PlannedBoard,
-    PlannedVariant, QemuSpec, ReportSpec, Toolchain, VariantName,
+    Accel, Arch, BoardSpec, Boot, Cell, Disk, DiskKind, FioOption, Limits, Metric, PinnedKernel, Plan,
+    PlannedBoard, PlannedKernel, PlannedVariant, QemuSpec, ReportSpec, Toolchain, VariantName,
 };
 use std::time::Duration;
 
@@ -31,17 +31,23 @@ fn variant(name: &str, cmdline: Option<&str>) -> PlannedVariant {
     PlannedVariant {
         name: name.into(),
         stamp: format!("stamp-{name}"),
-        repo: "https://git.example/linux".into(),
-        reference: "v6.15".into(),
-        base_commit: "1".repeat(40),
-        commit: "1".repeat(40),
-        tree: "2".repeat(40),
-        describe: None,
-        series: None,
+        kernel: PlannedKernel::Built(Box::new(PinnedKernel {
+            repo: "https://git.example/linux".into(),
+            reference: "v6.15".into(),
+            base_commit: "1".repeat(40),
+            commit: "1".repeat(40),
+            tree: "2".repeat(40),
+            describe: None,
+            changes: Vec::new(),
+            config: Vec::new(),
+            toolchain: Toolchain::Gcc,
+            overlay: None,
+            placebo: false,
+        })),
         changed_files: Vec::new(),
-        config: Vec::new(),
-        toolchain: Toolchain::Gcc,
         cmdline: cmdline.map(str::to_owned),
+        knobs: Vec::new(),
+        fio: Vec::new(),
     }
 }
 
@@ -59,6 +65,7 @@ pub fn board(name: &str, rounds: Vec<Vec<VariantName>>) -> PlannedBoard {
             accel: Accel::Tcg,
             cmdline: None,
         }),
+        dtb: None,
         boot_timeout: Duration::from_secs(60),
     };
     PlannedBoard { spec, rounds }

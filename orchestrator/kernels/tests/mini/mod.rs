@@ -4,7 +4,8 @@
 use kab_kernels::{BuildError, Kernels, Progress, ResolveError, Resolved, Settings};
 use kab_lifeline::Lifeline;
 use kab_model::{
-    Arch, Artifact, ConfigItem, ConfigValue, KernelSpec, PlannedVariant, Toolchain, VariantName,
+    Applied, Arch, Artifact, Base, Change, ConfigItem, ConfigValue, KernelSpec, PinnedKernel, PlannedKernel,
+    PlannedVariant, SeriesInfo, SeriesSource, SeriesSpec, Toolchain, VariantName,
 };
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -107,15 +108,20 @@ impl Mini {
     pub(crate) fn spec(&self) -> KernelSpec {
         KernelSpec {
             repo: self.repo().to_str().unwrap().to_owned(),
-            reference: "main".to_owned(),
-            series: None,
+            base: Base::Ref("main".to_owned()),
+            changes: Vec::new(),
+            ladder: false,
             config: vec![ConfigItem::Base("tinyconfig".to_owned())],
             toolchain: Toolchain::Gcc,
+            overlay: None,
+            placebo: false,
         }
     }
 
     pub(crate) async fn resolve(&self, spec: &KernelSpec) -> Result<Resolved, ResolveError> {
-        self.kernels().resolve(spec, &|_| {}, &CancellationToken::new()).await
+        let mut all = self.kernels().resolve(spec, &|_| {}, &CancellationToken::new()).await?;
+        assert_eq!(all.len(), 1, "{all:?}");
+        Ok(all.remove(0))
     }
 
     /// Resolves and builds; the artifact and what was reported.
@@ -152,17 +158,36 @@ pub(crate) fn planned(spec: &KernelSpec, resolved: Resolved) -> PlannedVariant {
     PlannedVariant {
         name: VariantName("with a / slash".to_owned()),
         stamp: "0".to_owned(),
-        repo: spec.repo.clone(),
-        reference: spec.reference.clone(),
-        base_commit: resolved.base_commit,
-        commit: resolved.commit,
-        tree: resolved.tree,
-        describe: resolved.describe,
-        series: resolved.series,
+        kernel: PlannedKernel::Built(Box::new(PinnedKernel {
+            repo: spec.repo.clone(),
+            reference: "main".to_owned(),
+            base_commit: resolved.base_commit,
+            commit: resolved.commit,
+            tree: resolved.tree,
+            describe: resolved.describe,
+            changes: resolved.changes,
+            config: spec.config.clone(),
+            toolchain: spec.toolchain.clone(),
+            overlay: None,
+            placebo: spec.placebo,
+        })),
         changed_files: Vec::new(),
-        config: spec.config.clone(),
-        toolchain: spec.toolchain.clone(),
         cmdline: None,
+        knobs: Vec::new(),
+        fio: Vec::new(),
+    }
+}
+
+/// A whole series from a file or folder.
+pub(crate) fn patches(path: PathBuf) -> Vec<Change> {
+    vec![Change::Series(SeriesSpec { source: SeriesSource::Path(path), upto: None, pick: Vec::new() })]
+}
+
+/// The series that was applied.
+pub(crate) fn applied(resolved: &Resolved) -> SeriesInfo {
+    match resolved.changes.as_slice() {
+        [Applied::Series(series)] => series.clone(),
+        other => panic!("{other:?}"),
     }
 }
 

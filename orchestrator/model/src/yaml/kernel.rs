@@ -6,7 +6,10 @@ use super::located::Context;
 use super::scalar::{self, Problem, TextRule};
 use super::source::Span;
 use super::tree::{Entry, Node};
-use crate::{ConfigItem, ConfigValue, KernelSpec, Toolchain, Variant, VariantName};
+use crate::{
+    Base, Change, ConfigItem, ConfigValue, Kernel, KernelSpec, SeriesSource, SeriesSpec, Toolchain, Variant,
+    VariantName,
+};
 use std::path::{Path, PathBuf};
 
 const CONFIG: Shape = Shape::List(&Shape::Text(TextRule::Line));
@@ -148,15 +151,24 @@ fn variant(
         if is_whole(&own_config) { own_config } else { [defaults.config.as_slice(), &own_config].concat() };
     Some(Variant {
         name: VariantName(entry.key.clone()),
-        kernel: KernelSpec {
+        kernel: Kernel::Built(Box::new(KernelSpec {
             repo: own_repo.or_else(|| defaults.repo.clone())?,
-            reference: reference?,
-            series,
+            base: Base::Ref(reference?),
+            changes: series.map(series_of).into_iter().collect(),
+            ladder: false,
             config: with_base(config),
             toolchain: toolchain.unwrap_or_else(|| defaults.toolchain.clone()),
-        },
+            overlay: None,
+            placebo: false,
+        })),
         cmdline,
+        knobs: Vec::new(),
+        fio: Vec::new(),
     })
+}
+
+fn series_of(path: PathBuf) -> Change {
+    Change::Series(SeriesSpec { source: SeriesSource::Path(path), upto: None, pick: Vec::new() })
 }
 
 /// Options alone configure nothing: `defconfig` comes first where no make target does.

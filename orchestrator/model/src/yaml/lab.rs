@@ -158,6 +158,7 @@ fn board(decoder: &mut Decoder<'_>, entry: &Entry, all: &[Entry]) -> Option<Boar
         tags,
         arch: arch?,
         boot: boot?,
+        dtb: None,
         boot_timeout: boot_timeout?,
     })
 }

@@ -2,8 +2,9 @@
 #![allow(clippy::unwrap_used, dead_code, unreachable_pub)]
 
 use kab_model::{
-    Accel, Arch, BoardSpec, Boot, Cooldown, Disk, DiskKind, Experiment, FioOption, KernelSpec, Lab,
-    MatrixMap, Metric, Order, Plan, QemuSpec, ReportSpec, Schedule, Toolchain, Variant, Workload,
+    Accel, Arch, Base, BoardSpec, Boot, Cooldown, Disk, DiskKind, Experiment, FioOption, Kernel, KernelSpec,
+    Lab, MatrixMap, Metric, Order, PinnedKernel, Plan, PlannedKernel, QemuSpec, ReportSpec, Schedule,
+    Toolchain, Variant, Workload,
 };
 use kab_plan::{ResolvedVariant, make_plan};
 use std::time::Duration;
@@ -51,28 +52,45 @@ pub fn experiment(shape: Shape) -> Experiment {
 pub fn variant(number: usize) -> Variant {
     Variant {
         name: format!("v{number}").as_str().into(),
-        kernel: KernelSpec {
+        kernel: Kernel::Built(Box::new(KernelSpec {
             repo: "https://git.example/linux".into(),
-            reference: format!("v6.{number}"),
-            series: None,
+            base: Base::Ref(format!("v6.{number}")),
+            changes: Vec::new(),
+            ladder: false,
             config: Vec::new(),
             toolchain: Toolchain::Gcc,
-        },
+            overlay: None,
+            placebo: false,
+        })),
         cmdline: None,
+        knobs: Vec::new(),
+        fio: Vec::new(),
     }
 }
 
 /// What git said of `v0`, `v1`…: each its own tree.
 pub fn resolved(variants: usize) -> Vec<ResolvedVariant> {
     let resolved = |number| ResolvedVariant {
+        kernel: PlannedKernel::Built(Box::new(pinned(number))),
+        changed_files: Vec::new(),
+    };
+    (0..variants).map(resolved).collect()
+}
+
+pub fn pinned(number: usize) -> PinnedKernel {
+    PinnedKernel {
+        repo: "https://git.example/linux".into(),
+        reference: format!("v6.{number}"),
         base_commit: format!("{number:040x}"),
         commit: format!("{number:040x}"),
         tree: format!("{:040x}", number + 1000),
         describe: None,
-        series: None,
-        changed_files: Vec::new(),
-    };
-    (0..variants).map(resolved).collect()
+        changes: Vec::new(),
+        config: Vec::new(),
+        toolchain: Toolchain::Gcc,
+        overlay: None,
+        placebo: false,
+    }
 }
 
 pub fn workload<S: AsRef<str>>(name: &str, fio: &[(&str, &str)], maps: &[&[(&str, &[S])]]) -> Workload {
@@ -112,6 +130,7 @@ fn board(number: usize) -> BoardSpec {
             accel: Accel::Tcg,
             cmdline: None,
         }),
+        dtb: None,
         boot_timeout: Duration::from_secs(60),
     }
 }

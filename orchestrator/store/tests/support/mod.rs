@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used, dead_code, unreachable_pub)]
 
 use kab_model::{
-    Event, Limits, Metric, Plan, PlannedVariant, Reason, ReportSpec, Toolchain, VariantName, VisitKey,
+    Event, Limits, Metric, PinnedKernel, Plan, PlannedKernel, PlannedVariant, Reason, ReportSpec, Toolchain,
+    VariantName, VisitKey,
 };
 use kab_store::{RunLog, Store};
 use proptest::prelude::*;
@@ -41,17 +42,23 @@ pub fn plan(experiment_digest: &str) -> Plan {
     let variant = PlannedVariant {
         name: VariantName::from("a"),
         stamp: "0123456789ab".into(),
-        repo: "https://git.example/linux".into(),
-        reference: "v6.15".into(),
-        base_commit: "1".repeat(40),
-        commit: "1".repeat(40),
-        tree: "2".repeat(40),
-        describe: None,
-        series: None,
+        kernel: PlannedKernel::Built(Box::new(PinnedKernel {
+            repo: "https://git.example/linux".into(),
+            reference: "v6.15".into(),
+            base_commit: "1".repeat(40),
+            commit: "1".repeat(40),
+            tree: "2".repeat(40),
+            describe: None,
+            changes: Vec::new(),
+            config: Vec::new(),
+            toolchain: Toolchain::Gcc,
+            overlay: None,
+            placebo: false,
+        })),
         changed_files: Vec::new(),
-        config: Vec::new(),
-        toolchain: Toolchain::Gcc,
         cmdline: None,
+        knobs: Vec::new(),
+        fio: Vec::new(),
     };
     Plan {
         name: "e".into(),

@@ -2,8 +2,8 @@
 
 #![allow(dead_code)]
 
-use super::Lab;
-use kab_model::SeriesInfo;
+use super::{Lab, source};
+use kab_model::{Applied, SeriesInfo};
 use kab_report::{HostFact, Latencies, Meta};
 
 pub(crate) fn meta() -> Meta {
@@ -19,14 +19,15 @@ pub(crate) fn meta() -> Meta {
 pub(crate) fn three_kernels() -> Lab {
     let mut lab = Lab::new(&["sm8650-qrd", "sm8650-hdk"], &["v6.15", "v6.16", "v6.16 + this commit"], 8);
     let plan = &mut lab.plan;
-    plan.variants[2].base_commit = plan.variants[1].commit.clone();
-    plan.variants[2].series = Some(SeriesInfo {
+    source(&mut plan.variants[2]).base_commit = source(&mut plan.variants[1]).commit.clone();
+    source(&mut plan.variants[2]).changes = vec![Applied::Series(SeriesInfo {
         source: "v2-ufs-hardirq.mbox".to_owned(),
         subjects: vec![
             "scsi: ufs: core: complete polled requests also from interrupt context".to_owned(),
             "scsi: ufs: core: move some irq handling back to hardirq (with time limit)".to_owned(),
         ],
-    });
+        ..SeriesInfo::default()
+    })];
     plan.variants[1].changed_files = vec!["x".to_owned(); 1000];
     plan.variants[2].changed_files = vec!["x".to_owned(); 1000];
     plan.pairs = vec![
@@ -55,11 +56,12 @@ pub(crate) fn three_kernels() -> Lab {
 pub(crate) fn two_kernels(rounds: usize, change: [f64; 4]) -> Lab {
     let mut lab = Lab::new(&["vm-ufs"], &["v6.16", "v6.16 + series"], rounds);
     let plan = &mut lab.plan;
-    plan.variants[1].base_commit = plan.variants[0].commit.clone();
-    plan.variants[1].series = Some(SeriesInfo {
+    source(&mut plan.variants[1]).base_commit = source(&mut plan.variants[0]).commit.clone();
+    source(&mut plan.variants[1]).changes = vec![Applied::Series(SeriesInfo {
         source: "series.mbox".to_owned(),
         subjects: vec!["scsi: ufs: core: spare a lock".to_owned()],
-    });
+        ..SeriesInfo::default()
+    })];
     let level = [4_526.0, 64_315.0, 6_577.0, 97_911.0];
     lab.level = Box::new(move |_, variant, cell| level[cell] * if variant == 1 { change[cell] } else { 1.0 });
     lab

@@ -10,6 +10,14 @@ use kab_model::*;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+/// The source of a variant that is built.
+pub(crate) fn source(variant: &mut PlannedVariant) -> &mut PinnedKernel {
+    match &mut variant.kernel {
+        PlannedKernel::Built(source) => source,
+        other => panic!("{other:?}"),
+    }
+}
+
 /// A small generator, so that every test sees the same noise.
 pub(crate) struct Noise(u64);
 
@@ -136,12 +144,16 @@ impl Lab {
             arch: Arch::X86_64,
             image: "/cache/bzImage".into(),
             image_digest: format!("image{image}"),
-            build_id: format!("id{image}"),
-            tree: variant.tree.clone(),
+            build_id: Some(format!("id{image}")),
+            dtbs: None,
+            dtbs_digest: None,
+            modules: None,
+            modules_digest: None,
+            tree: variant.source().unwrap().tree.clone(),
             config_digest: "config".to_owned(),
             config: "/cache/.config".into(),
             compiler: "gcc (Debian 14.2.0-19) 14.2.0".to_owned(),
-            release: release(&variant.reference),
+            release: release(&variant.source().unwrap().reference),
             log: "/cache/log".into(),
             cached: false,
             build_ms: 1,
@@ -323,7 +335,7 @@ fn proof(variant: &PlannedVariant) -> BootProof {
             boot_id: "b".to_owned(),
             build_id: None,
             cmdline: String::new(),
-            release: release(&variant.reference),
+            release: release(&variant.source().unwrap().reference),
             version: "#1 SMP".to_owned(),
             machine: "x86_64".to_owned(),
             cpus: 2,
@@ -378,17 +390,23 @@ fn planned_variant(index: usize, name: &str) -> PlannedVariant {
     PlannedVariant {
         name: name.into(),
         stamp: format!("s{index}"),
-        repo: "/home/me/src/linux".to_owned(),
-        reference: name.split(' ').next().unwrap().to_owned(),
-        base_commit: commit(index),
-        commit: commit(index),
-        tree: commit(index + 16),
-        describe: None,
-        series: None,
+        kernel: PlannedKernel::Built(Box::new(PinnedKernel {
+            repo: "/home/me/src/linux".to_owned(),
+            reference: name.split(' ').next().unwrap().to_owned(),
+            base_commit: commit(index),
+            commit: commit(index),
+            tree: commit(index + 16),
+            describe: None,
+            changes: Vec::new(),
+            config: vec![ConfigItem::Base("defconfig".to_owned())],
+            toolchain: Toolchain::Gcc,
+            overlay: None,
+            placebo: false,
+        })),
         changed_files: if index == 0 { Vec::new() } else { vec!["drivers/ufs/core/ufshcd.c".to_owned()] },
-        config: vec![ConfigItem::Base("defconfig".to_owned())],
-        toolchain: Toolchain::Gcc,
         cmdline: None,
+        knobs: Vec::new(),
+        fio: Vec::new(),
     }
 }
 
@@ -405,6 +423,7 @@ fn board(name: &str) -> BoardSpec {
             accel: Accel::Auto,
             cmdline: None,
         }),
+        dtb: None,
         boot_timeout: Duration::from_secs(60),
     }
 }
