@@ -160,7 +160,10 @@ fn maintainers(tree: Option<&Path>, reader: &RunReader) -> Result<Vec<Person>, F
     let Some(plan) = &run.plan else { return Ok(Vec::new()) };
     let changed = plan.variants.iter().rfind(|variant| !variant.changed_files.is_empty());
     let Some(variant) = changed else { return Ok(Vec::new()) };
-    let tree = tree.map_or_else(|| PathBuf::from(&variant.repo), Path::to_owned);
+    let tree = tree.map_or_else(
+        || PathBuf::from(variant.source().map(|source| source.repo.as_str()).unwrap_or_default()),
+        Path::to_owned,
+    );
     let script = tree.join("scripts/get_maintainer.pl");
     if variant.changed_files.len() > FILES || !script.is_file() {
         print_err(

@@ -5,9 +5,9 @@
 mod made;
 mod support;
 
-use kab_model::{Event, Logged, SeriesInfo};
+use kab_model::{Event, Logged};
 use kab_store::{FORMAT, Store};
-use made::{Fate, Lab, two_kernels};
+use made::{Fate, Lab, source, two_kernels};
 use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
@@ -193,11 +193,11 @@ fn a_mail_that_is_not_there_is_told() {
 #[test]
 fn a_regression_is_told_to_those_who_care() {
     let mut lab = slower();
-    lab.plan.variants[1].series = None::<SeriesInfo>;
-    lab.plan.variants[1].commit = "1".repeat(40);
+    source(&mut lab.plan.variants[1]).changes.clear();
+    source(&mut lab.plan.variants[1]).commit = "1".repeat(40);
     for (variant, tag) in lab.plan.variants.iter_mut().zip(["v6.15", "v6.16"]) {
-        variant.reference = tag.to_owned();
-        variant.describe = Some(tag.to_owned());
+        source(variant).reference = tag.to_owned();
+        source(variant).describe = Some(tag.to_owned());
     }
     let bench = Bench::new();
     stored(&bench, &lab);
