@@ -172,7 +172,7 @@ impl Cleaner {
     fn end_logical(&mut self) {
         let logical = std::mem::take(&mut self.logical);
         let starts = std::mem::take(&mut self.starts);
-        let text = String::from_utf8_lossy(&logical);
+        let text = same_length(&logical);
         let mut at = 0;
         for part in text.split_inclusive('\r') {
             self.part(part, at, &starts);
@@ -253,6 +253,19 @@ impl Cleaner {
         }
         self.notes.sort_by_key(|note| note.line);
     }
+}
+
+/// As text of the same length, so that the marks stay right: a question mark for each byte that is none.
+fn same_length(bytes: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return Cow::Borrowed(text);
+    }
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(std::iter::repeat_n('?', chunk.invalid().len()));
+    }
+    Cow::Owned(text)
 }
 
 /// A header line that says how what follows is encoded; a new message in an mbox begins anew.

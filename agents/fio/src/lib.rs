@@ -17,6 +17,7 @@
 mod clean;
 mod decode;
 mod found;
+mod grade;
 mod job;
 mod json;
 mod lenient;
@@ -33,6 +34,7 @@ mod units;
 
 pub use decode::{ParseError, parse};
 pub use found::{Damage, Document, Format, Found, Heading, Note, NoteKind, Role};
+pub use grade::{Grade, Grading, Reason, grade};
 pub use job::{
     Argument, JobError, JobSpec, TargetKind, arguments, argv, is_job_name, options_of, reported_jobs,
     reserved,

@@ -10,6 +10,10 @@ pub fn known_option(name: &str) -> bool {
 
 /// The known option that looks most like `name`, where one looks like it at all.
 pub fn nearest_option(name: &str) -> Option<&'static str> {
+    // What is twice as long as any option looks like none, and comparing takes time with the square of the length.
+    if name.len() > 64 {
+        return None;
+    }
     let name = name.to_ascii_lowercase().replace('-', "_");
     COMMON
         .iter()
