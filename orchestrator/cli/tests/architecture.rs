@@ -22,6 +22,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("kab-link", &["kab-wire", "kab-board"]),
     ("kab-agent", &["kab-wire", "kab-tune", "kab-lifeline"]),
     ("kab-report", &["kab-model", "kab-stats"]),
+    ("kab-audit", &["kab-fio", "kab-mail"]),
     (
         "kab-engine",
         &["kab-model", "kab-plan", "kab-evidence", "kab-fio", "kab-board", "kab-link", "kab-store"],
@@ -38,6 +39,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("kab-wire", &["serde", "serde_json", "thiserror"]),
     ("kab-images", &["cpio", "thiserror", "zstd"]),
     ("kab-mail", &["flate2", "mail-parser", "thiserror"]),
+    ("kab-audit", &["serde"]),
     ("kab-evidence", &["serde", "thiserror"]),
     ("kab-plan", &["blake3", "rand", "rand_pcg", "serde", "serde_json", "thiserror"]),
     (
