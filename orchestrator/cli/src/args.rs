@@ -10,7 +10,7 @@ use std::path::PathBuf;
     version,
     max_term_width = 100,
     after_help = "Examples:\n  kab check ufs.yaml lab.yaml\n  kab run ufs.yaml --lab lab.yaml\n  kab report last --full\n\n\
-                  Exit codes: 0 done; 1 `runs verify` found a difference; 2 usage or file; 3 the lab\n\
+                  Exit codes: 0 done; 1 `runs verify` or `audit` found an error; 2 usage or file; 3 the lab\n\
                    kept the plan from being finished; 4 a build failed; 130 interrupted."
 )]
 pub(crate) struct Arguments {
@@ -32,6 +32,7 @@ pub(crate) enum Command {
     Run(crate::commands::run::RunCommand),
     Report(crate::commands::report::ReportCommand),
     Runs(crate::commands::runs::Runs),
+    Audit(crate::commands::audit::Audit),
 }
 
 /// The two files that make a run.

@@ -1,5 +1,6 @@
 //! One file a command: its arguments, whose doc comment is the help, then its story in one function.
 
+pub(crate) mod audit;
 pub(crate) mod build;
 pub(crate) mod check;
 pub(crate) mod plan;
@@ -16,6 +17,7 @@ use crate::places::Places;
 pub(crate) fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
     let places = Places::find(arguments.store.as_deref())?;
     match arguments.command {
+        Command::Audit(command) => audit::audit(&command),
         Command::Check(command) => check::check(&command, &places),
         Command::Schema(command) => schema::schema(&command),
         Command::Plan(command) => plan::plan(&command, &places),
