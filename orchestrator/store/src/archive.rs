@@ -71,7 +71,7 @@ impl RunReader {
     /// # Errors
     /// When a file of the run or `out` fails.
     pub fn export(&self, out: impl Write) -> Result<(), ArchiveError> {
-        let log = events::read(&self.folder().join("events.jsonl"))?.bytes;
+        let log = events::bytes(&self.folder().join("events.jsonl"))?;
         let mut names = files(self.folder(), "")?;
         names.extend(files(&self.folder().join("blobs"), "blobs/")?);
         let mut members = BTreeMap::new();

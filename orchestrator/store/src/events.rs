@@ -1,6 +1,7 @@
 //! events.jsonl: one event a line, and what a crash may leave of the last one.
 
 use crate::log::{FORMAT, LogError, io_error};
+use crate::quick;
 use kab_model::Logged;
 use serde::Deserialize;
 use std::fs;
@@ -16,13 +17,19 @@ pub(crate) struct Whole {
 
 /// Reads a log. A torn last line is left out; anything else that is no event in its place is an error.
 pub(crate) fn read(path: &Path) -> Result<Whole, LogError> {
-    let mut bytes = fs::read(path).map_err(io_error("read", path))?;
-    bytes.truncate(whole_lines(&bytes));
+    let bytes = bytes(path)?;
     let mut events = Vec::new();
     for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
         events.push(event(path, index, line)?);
     }
     Ok(Whole { events, bytes })
+}
+
+/// The bytes of the whole lines, without a look at what they say.
+pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, LogError> {
+    let mut bytes = fs::read(path).map_err(io_error("read", path))?;
+    bytes.truncate(whole_lines(&bytes));
+    Ok(bytes)
 }
 
 /// An event as a line of the log.
@@ -50,8 +57,10 @@ fn whole_lines(bytes: &[u8]) -> usize {
 
 fn event(path: &Path, index: usize, line: &[u8]) -> Result<Logged, LogError> {
     let number = index + 1;
-    let logged: Logged =
-        serde_json::from_slice(line).map_err(|source| not_known(path, number, line, source))?;
+    let logged: Logged = match quick::ended_trial(line) {
+        Some(logged) => logged,
+        None => serde_json::from_slice(line).map_err(|source| not_known(path, number, line, source))?,
+    };
     let (expected, found) = (index as u64, logged.seq);
     if found != expected {
         return Err(LogError::Sequence { path: path.to_owned(), line: number, expected, found });

@@ -8,6 +8,7 @@ mod archive;
 mod blobs;
 mod events;
 mod log;
+mod quick;
 mod runs;
 
 pub use archive::ArchiveError;

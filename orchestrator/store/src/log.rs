@@ -179,7 +179,7 @@ impl RunReader {
 
     /// BLAKE3 of the whole events of the log: names the data that a report speaks of.
     pub fn data_digest(&self) -> Result<String, LogError> {
-        Ok(blobs::name(&events::read(&self.events_path())?.bytes).0)
+        Ok(blobs::name(&events::bytes(&self.events_path())?).0)
     }
 
     fn events_path(&self) -> PathBuf {

@@ -8,11 +8,12 @@ use crate::findings::{
     Method, Progress, Tally, Verdict,
 };
 use crate::groups;
+use crate::places::{Placed, Places};
 use crate::tallies::{count_differences, failed_visits, tally};
 use crate::verdicts::{Judged, Trials, mean};
 use kab_model::{
-    Accel, BoardRun, Boot, BuildState, CellId, DiskKind, FailureClass, Metric, Outcome, Plan, PlannedBoard,
-    Run, Sample, VisitState,
+    Accel, BoardRun, Boot, BuildState, DiskKind, FailureClass, Metric, Outcome, Plan, PlannedBoard, Run,
+    Sample, VisitState,
 };
 use std::collections::BTreeMap;
 
@@ -31,8 +32,9 @@ struct Gathering<'a> {
     plan: &'a Plan,
     pairs: Vec<(usize, usize)>,
     same: Vec<bool>,
-    primary: Judged,
-    exploratory: Vec<(Metric, Judged)>,
+    places: Places<'a>,
+    /// Metrics that the experiment asks for beside the primary one.
+    exploratory: Vec<Metric>,
     all: Vec<(Metric, Judged)>,
     groups: Vec<groups::Cells>,
     /// Changes of CPU time an I/O, `[board][group][pair]`.
@@ -48,15 +50,15 @@ impl<'a> Gathering<'a> {
             .filter_map(|(candidate, reference)| Some((index(candidate)?, index(reference)?)))
             .collect();
         let same = identical(run, plan, &pairs);
-        let judged = |metric| Judged::new(run, plan, metric, Trials::Counted, &pairs, &same);
+        let places = Places::of(run, plan);
+        let judged = |metric| Judged::new(&places, plan, metric, Trials::Counted, &pairs, &same);
         let mut asked = plan.report.metrics.clone();
         asked.retain(|metric| *metric != plan.report.primary);
         asked.dedup();
-        let primary = judged(plan.report.primary);
-        let exploratory = asked.into_iter().map(|metric| (metric, judged(metric))).collect();
         let all = Metric::ALL.into_iter().map(|metric| (metric, judged(metric))).collect();
         let (groups, cpu_changes) = (groups::cells(plan), Vec::new());
-        let mut gathering = Self { run, plan, pairs, same, primary, exploratory, all, groups, cpu_changes };
+        let mut gathering =
+            Self { run, plan, pairs, same, places, exploratory: asked, all, groups, cpu_changes };
         gathering.cpu_changes = gathering.cpu_changes();
         gathering
     }
@@ -64,7 +66,7 @@ impl<'a> Gathering<'a> {
     fn cpu_changes(&self) -> Vec<Vec<Vec<Change>>> {
         let cpu = self.judged(Metric::CpuPerIo);
         let of_board = |board: usize| {
-            let measured = self.primary.measured(board, self.plan.variants.len());
+            let measured = self.primary().measured(board, self.plan.variants.len());
             self.groups.iter().map(|group| cpu.common(board, &group.cells, &measured)).collect()
         };
         let cells: Vec<Vec<Vec<usize>>> = (0..self.plan.boards.len()).map(of_board).collect();
@@ -88,8 +90,12 @@ impl<'a> Gathering<'a> {
             variants: differences::variants(self.run, plan),
             baseline: plan.variants.iter().position(|variant| variant.name == plan.baseline).unwrap_or(0),
             pairs: self.pairs.clone(),
-            primary: family(plan.report.primary, &self.primary),
-            exploratory: self.exploratory.iter().map(|(metric, judged)| family(*metric, judged)).collect(),
+            primary: family(plan.report.primary, self.primary()),
+            exploratory: self
+                .exploratory
+                .iter()
+                .map(|metric| family(*metric, self.judged(*metric)))
+                .collect(),
             without_noted: self.without_noted(&boards),
             boards,
             method: method(self.run, plan),
@@ -103,14 +109,14 @@ impl<'a> Gathering<'a> {
         let tallies: Vec<Tally> =
             self.plan.variants.iter().map(|variant| tally(&state.visits, &variant.name)).collect();
         let count = tallies.len();
-        let outliers = self.primary.outliers(board, count);
+        let outliers = self.primary().outliers(board, count);
         let cpu = (self.judged(Metric::CpuPerIo), &*self.cpu_changes[board]);
         let variant = |name| self.plan.variants.iter().position(|variant| &variant.name == name);
         Board {
             name: planned.spec.name.0.clone(),
             facts: board_facts(self.plan, planned, state),
-            cells: (0..self.plan.cells.len()).map(|cell| self.cell(board, cell, state, &tallies)).collect(),
-            groups: groups::summaries(&self.groups, board, &self.pairs, count, &self.primary, cpu),
+            cells: (0..self.plan.cells.len()).map(|cell| self.cell(board, cell, &tallies)).collect(),
+            groups: groups::summaries(&self.groups, board, &self.pairs, count, self.primary(), cpu),
             count_differences: count_differences(&tallies, &outliers, &self.pairs),
             lost: lost(self.plan, state),
             tallies,
@@ -123,10 +129,11 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    fn cell(&self, board: usize, cell: usize, state: &BoardRun, tallies: &[Tally]) -> Cell {
+    fn cell(&self, board: usize, cell: usize, tallies: &[Tally]) -> Cell {
         let planned = &self.plan.cells[cell];
-        let blame = |variant: usize| self.is_to_blame(variant, state, &planned.id, &tallies[variant]);
-        let noted = noted(state, &planned.id);
+        let placed = self.places.boards[board][cell].as_slice();
+        let blame = |variant: usize| self.is_to_blame(variant, placed, &tallies[variant]);
+        let noted = noted(placed);
         let metric = |metric: Metric, judged: &Judged| CellMetric {
             metric,
             boots: judged.boots(board, cell, tallies.len(), &noted),
@@ -135,38 +142,35 @@ impl<'a> Gathering<'a> {
                 .collect::<Vec<Mean>>(),
             changes: judged.changes(board, cell).to_vec(),
         };
-        let mut metrics = vec![metric(self.plan.report.primary, &self.primary)];
-        metrics.extend(self.exploratory.iter().map(|(name, judged)| metric(*name, judged)));
+        let mut metrics = vec![metric(self.plan.report.primary, self.primary())];
+        metrics.extend(self.exploratory.iter().map(|name| metric(*name, self.judged(*name))));
         Cell {
             id: planned.id.0.clone(),
             label: planned.label.clone(),
             metrics,
-            details: (0..tallies.len()).map(|variant| self.detail(board, cell, variant, state)).collect(),
+            details: (0..tallies.len()).map(|variant| self.detail(board, cell, variant)).collect(),
         }
     }
 
     /// Whether a missing number is the variant's doing.
-    fn is_to_blame(&self, variant: usize, state: &BoardRun, cell: &CellId, tally: &Tally) -> bool {
+    fn is_to_blame(&self, variant: usize, placed: &[Placed], tally: &Tally) -> bool {
         let name = &self.plan.variants[variant].name;
         let failed_trial = || {
-            let mut trials = state.visits.iter().filter(|v| &v.key.variant == name).flat_map(|v| &v.trials);
-            trials
-                .any(|trial| &trial.key.cell == cell && matches!(trial.outcome, Some(Outcome::Failed { .. })))
+            let mut trials = placed.iter().filter(|placed| placed.variant == variant);
+            trials.any(|placed| matches!(placed.trial.outcome, Some(Outcome::Failed { .. })))
         };
         matches!(self.run.builds.get(name), Some(BuildState::Failed(_)))
             || failed_visits(tally) > 0
             || failed_trial()
     }
 
-    fn detail(&self, board: usize, cell: usize, variant: usize, state: &BoardRun) -> Detail {
-        let id = &self.plan.cells[cell].id;
-        let name = &self.plan.variants[variant].name;
-        let visits: Vec<Vec<&Sample>> = state
-            .visits
-            .iter()
-            .filter(|visit| &visit.key.variant == name)
-            .map(|visit| visit.samples(id).collect::<Vec<_>>())
-            .filter(|samples| !samples.is_empty())
+    fn detail(&self, board: usize, cell: usize, variant: usize) -> Detail {
+        let counted = self.places.boards[board][cell].iter().filter(|placed| placed.variant == variant);
+        let samples: Vec<(u32, &Sample)> =
+            counted.filter_map(|placed| Some((placed.visit.key.visit, placed.sample()?))).collect();
+        let visits: Vec<Vec<&Sample>> = samples
+            .chunk_by(|a, b| a.0 == b.0)
+            .map(|visit| visit.iter().map(|(_, sample)| *sample).collect())
             .collect();
         let iops = self.judged(Metric::Iops).visits(board, cell, variant);
         let geometric =
@@ -193,6 +197,10 @@ impl<'a> Gathering<'a> {
         }
     }
 
+    fn primary(&self) -> &Judged {
+        self.judged(self.plan.report.primary)
+    }
+
     fn judged(&self, metric: Metric) -> &Judged {
         self.all
             .iter()
@@ -206,11 +214,12 @@ impl<'a> Gathering<'a> {
             return Vec::new();
         }
         let metric = self.plan.report.primary;
-        let without = Judged::new(self.run, self.plan, metric, Trials::WithoutNoted, &self.pairs, &self.same);
+        let without =
+            Judged::new(&self.places, self.plan, metric, Trials::WithoutNoted, &self.pairs, &self.same);
         let mut changed = Vec::new();
         for (board, found) in boards.iter().enumerate() {
             for (cell, _) in found.cells.iter().enumerate() {
-                let verdicts = self.primary.changes(board, cell).iter().zip(without.changes(board, cell));
+                let verdicts = self.primary().changes(board, cell).iter().zip(without.changes(board, cell));
                 for (pair, (with, without)) in verdicts.enumerate() {
                     // Too few trials left is no statement about the ones that were there.
                     if with.verdict != without.verdict && without.verdict != Verdict::NoVerdict {
@@ -240,14 +249,16 @@ fn lost(plan: &Plan, state: &BoardRun) -> Vec<Lost> {
 }
 
 /// Noted trials of a cell by the number of the visit.
-fn noted(state: &BoardRun, cell: &CellId) -> BTreeMap<u32, usize> {
+fn noted(placed: &[Placed]) -> BTreeMap<u32, usize> {
     let mut noted = BTreeMap::new();
-    for visit in &state.visits {
-        let of_cell = visit.trials.iter().filter(|trial| &trial.key.cell == cell && !trial.key.warmup);
-        let count = of_cell.filter(|trial| matches!(trial.outcome, Some(Outcome::Noted { .. }))).count();
-        noted.insert(visit.key.visit, count);
+    for placed in placed.iter().filter(|placed| !placed.trial.key.warmup && is_noted(placed)) {
+        *noted.entry(placed.visit.key.visit).or_default() += 1;
     }
     noted
+}
+
+fn is_noted(placed: &Placed) -> bool {
+    matches!(placed.trial.outcome, Some(Outcome::Noted { .. }))
 }
 
 /// Pairs whose variants have the same image and the same command line.

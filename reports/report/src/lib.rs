@@ -22,6 +22,7 @@ pub mod machine;
 mod made;
 mod notes;
 mod page;
+mod places;
 mod plot;
 mod quantity;
 mod render;

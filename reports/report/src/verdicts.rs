@@ -2,9 +2,10 @@
 
 use crate::boots::{Boot, Boots, PValues};
 use crate::findings::{Change, CpuPerIo, Geomean, Mean, Outliers, Verdict};
+use crate::places::{Placed, Places};
 use crate::quantity::letter;
 use crate::tallies::INTERRUPTED;
-use kab_model::{CellId, Metric, Outcome, Plan, Run, TrialState, Visit, VisitState};
+use kab_model::{Metric, Outcome, Plan, TrialState, VisitState};
 use kab_stats::cell::{Gate, LEVEL, MIN_VISITS, Method};
 use kab_stats::outliers::{modes, outliers};
 use kab_stats::{
@@ -42,20 +43,17 @@ pub(crate) struct Judged {
 impl Judged {
     /// Judges `metric`. `same` tells the pairs that are identical by construction; they are no part of the family.
     pub(crate) fn new(
-        run: &Run,
+        places: &Places,
         plan: &Plan,
         metric: Metric,
         trials: Trials,
         pairs: &[(usize, usize)],
         same: &[bool],
     ) -> Self {
-        let inputs: Vec<Vec<CellInput>> = plan
+        let inputs: Vec<Vec<CellInput>> = places
             .boards
             .iter()
-            .map(|board| {
-                let visits = run.boards.get(&board.spec.name).map_or(&[][..], |board| &board.visits);
-                plan.cells.iter().map(|cell| input(plan, visits, &cell.id, metric, trials)).collect()
-            })
+            .map(|cells| cells.iter().map(|placed| input(plan, placed, metric, trials)).collect())
             .collect();
         let units = inputs.iter().map(|board| board.iter().map(Units::of_cell).collect()).collect();
         let flat: Vec<CellInput> = inputs.iter().flatten().cloned().collect();
@@ -245,29 +243,24 @@ pub(crate) fn mean(value: Option<f64>, failed: bool) -> Mean {
     }
 }
 
-fn input(plan: &Plan, visits: &[Visit], cell: &CellId, metric: Metric, trials: Trials) -> CellInput {
+fn input(plan: &Plan, placed: &[Placed], metric: Metric, trials: Trials) -> CellInput {
     let mut rows = Vec::new();
-    for visit in visits {
-        let Some(variant) = plan.variants.iter().position(|variant| variant.name == visit.key.variant) else {
-            continue;
-        };
+    for &Placed { variant, visit, trial } in placed.iter().filter(|placed| !placed.trial.key.warmup) {
         let void_visit = match &visit.state {
             VisitState::Void(reason) if reason.rule == INTERRUPTED => continue,
             VisitState::Void(_) => true,
             _ => false,
         };
-        for trial in visit.trials.iter().filter(|trial| &trial.key.cell == cell && !trial.key.warmup) {
-            let Some((value, void)) = reading(trial, metric, trials, void_visit) else { continue };
-            let key = &visit.key;
-            rows.push(Row {
-                variant,
-                round: Some(key.round),
-                visit: key.visit,
-                seq: Some(key.visit),
-                value,
-                void,
-            });
-        }
+        let Some((value, void)) = reading(trial, metric, trials, void_visit) else { continue };
+        let key = &visit.key;
+        rows.push(Row {
+            variant,
+            round: Some(key.round),
+            visit: key.visit,
+            seq: Some(key.visit),
+            value,
+            void,
+        });
     }
     CellInput { rule: rule(plan, metric), rows }
 }

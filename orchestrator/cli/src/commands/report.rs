@@ -5,6 +5,7 @@ use crate::draft::{self, MailOptions};
 use crate::exit::{Exit, Failure, lab, usage};
 use crate::places::Places;
 use clap::{Args, ValueEnum};
+use kab_model::Run;
 use kab_report::{Findings, HostFact, Latencies, Meta, Options, PlotChoice, PlotKind};
 use kab_store::{RunReader, Store};
 use std::path::{Path, PathBuf};
@@ -95,23 +96,27 @@ fn by_template(reader: &RunReader, path: &Path, format: Format, options: Options
 }
 
 fn findings(reader: &RunReader) -> Result<Findings, Failure> {
-    let run = reader.run().map_err(lab)?;
+    findings_of(&reader.run().map_err(lab)?, reader)
+}
+
+fn findings_of(run: &Run, reader: &RunReader) -> Result<Findings, Failure> {
     let meta = Meta {
         run_id: reader.header().id.0.clone(),
         data_digest: format!("blake3:{}", reader.data_digest().map_err(lab)?),
         kab_version: env!("CARGO_PKG_VERSION").to_owned(),
         host: Vec::<HostFact>::new(),
     };
-    Ok(kab_report::findings(&run, &meta))
+    Ok(kab_report::findings(run, &meta))
 }
 
 /// The report of a run.
 pub(crate) fn render(reader: &RunReader, format: Format, options: Options) -> Result<String, Failure> {
-    let findings = findings(reader)?;
+    let run = reader.run().map_err(lab)?;
+    let findings = findings_of(&run, reader)?;
     match format {
         Format::Text => kab_report::text(&findings, options),
         Format::Markdown => kab_report::markdown(&findings, options),
-        Format::Html => kab_report::html(&findings, &latencies(reader)?, options),
+        Format::Html => kab_report::html(&findings, &latencies(&run, reader)?, options),
         // Needs more than the format; `report` makes it.
         Format::Svg | Format::Mail => Ok(String::new()),
         Format::Changelog => Ok(kab_report::changelog(&findings, options)),
@@ -122,18 +127,18 @@ pub(crate) fn render(reader: &RunReader, format: Format, options: Options) -> Re
 }
 
 fn plot(reader: &RunReader, command: &ReportCommand) -> Result<String, Failure> {
+    let run = reader.run().map_err(lab)?;
     let (kind, latencies) = match command.kind {
         Kind::Boots => (PlotKind::Boots, Latencies::default()),
         Kind::Sequence => (PlotKind::Sequence, Latencies::default()),
-        Kind::Latency => (PlotKind::Latency, latencies(reader)?),
+        Kind::Latency => (PlotKind::Latency, latencies(&run, reader)?),
     };
     let choice = PlotChoice { cell: command.plot.clone().unwrap_or_default(), kind };
-    kab_report::svg(&findings(reader)?, &latencies, &choice).map_err(usage)
+    kab_report::svg(&findings_of(&run, reader)?, &latencies, &choice).map_err(usage)
 }
 
 /// The latency bins of all trials that count, from what fio wrote.
-fn latencies(reader: &RunReader) -> Result<Latencies, Failure> {
-    let run = reader.run().map_err(lab)?;
+fn latencies(run: &Run, reader: &RunReader) -> Result<Latencies, Failure> {
     let mut latencies = Latencies::default();
     for (trial, _) in run.visits().flat_map(kab_model::Visit::counted) {
         let Some(record) = &trial.record else { continue };
