@@ -104,7 +104,7 @@ mod tests {
             kernel_log_gap: gap,
             cut: Vec::new(),
         };
-        let sample = sample.then(|| Sample {
+        let sample = sample.then_some(Sample {
             total_ios: 1,
             io_bytes: 4096,
             runtime_ms: 3,
