@@ -16,8 +16,10 @@
 //!
 //! Two processes may share a cache: the mirror and the source tree have a lock each, artifacts need none.
 
+mod archive;
 mod build;
 mod cache;
+mod changes;
 mod compile;
 mod config;
 mod conflict;
@@ -29,10 +31,12 @@ mod lock;
 mod mentions;
 mod mirror;
 mod output;
+mod patches;
 mod process;
 mod progress;
 mod resolve;
 mod series;
+mod snapshot;
 mod tools;
 mod tree;
 

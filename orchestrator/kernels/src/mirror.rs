@@ -3,6 +3,7 @@
 use crate::git::{Call, Git, GitError, Rules};
 use crate::process::Stream;
 use crate::progress::{Progress, Report};
+use kab_model::CommitInfo;
 use std::path::{Path, PathBuf};
 use tokio_util::sync::CancellationToken;
 
@@ -71,11 +72,37 @@ impl Mirror {
         if self.commit_of(&reference, cancel).await?.is_some() {
             return Ok(());
         }
+        self.transfer(repo, commit, (&reference, "--depth=1"), report, cancel).await
+    }
+
+    /// Like [`Mirror::fetch`], with the commits before it.
+    pub(crate) async fn fetch_with_parents(
+        &self,
+        repo: &str,
+        commit: &str,
+        report: Report<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<(), GitError> {
+        let reference = format!("refs/kab/revert/{commit}");
+        if self.commit_of(&reference, cancel).await?.is_some() {
+            return Ok(());
+        }
+        self.transfer(repo, commit, (&reference, "--depth=2"), report, cancel).await
+    }
+
+    async fn transfer(
+        &self,
+        repo: &str,
+        commit: &str,
+        (reference, depth): (&str, &str),
+        report: Report<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<(), GitError> {
         report(Progress::Fetching { repo: repo.to_owned(), percent: None });
         let mut call = self
             .git
             .call(&self.folder, Rules::Users, "fetch")
-            .args(["--depth=1", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance"])
+            .args([depth, "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance"])
             .args(["--no-write-fetch-head", "--no-write-commit-graph", "--progress"]);
         if Path::new(repo).is_absolute() {
             call = call.arg(format!("--upload-pack={UPLOAD_PACK}"));
@@ -113,16 +140,37 @@ impl Mirror {
             .await
     }
 
-    /// Subjects of the commits after `base` up to `commit`, oldest first.
-    pub(crate) async fn subjects(
+    /// The commits after `base` up to `commit`, oldest first.
+    pub(crate) async fn commits_after(
         &self,
         base: &str,
         commit: &str,
         cancel: &CancellationToken,
-    ) -> Result<Vec<String>, GitError> {
-        let call = self.call("log").args(["--reverse", "--format=%s", "--end-of-options"]);
+    ) -> Result<Vec<CommitInfo>, GitError> {
+        let call = self.call("log").args(["--reverse", "--format=%H %s", "--end-of-options"]);
         let text = call.arg(format!("{base}..{commit}")).arg("--").text(cancel).await?;
-        Ok(text.lines().map(str::to_owned).collect())
+        Ok(commits(&text))
+    }
+
+    /// First line of a commit's message.
+    pub(crate) async fn subject_of(
+        &self,
+        commit: &str,
+        cancel: &CancellationToken,
+    ) -> Result<String, GitError> {
+        self.call("log").args(["-1", "--format=%s", "--end-of-options", commit, "--"]).text(cancel).await
+    }
+
+    /// Parents of a commit that [`Mirror::fetch_with_parents`] brought in.
+    pub(crate) async fn parents_of(
+        &self,
+        commit: &str,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<String>, GitError> {
+        let call =
+            self.call("rev-list").args(["--parents", "--max-count=1", "--end-of-options", commit, "--"]);
+        let text = call.text(cancel).await?;
+        Ok(text.split_whitespace().skip(1).map(str::to_owned).collect())
     }
 
     /// Files that differ between two commits or trees, sorted, at most `limit`.
@@ -144,6 +192,15 @@ impl Mirror {
 /// The ref that holds a base commit.
 pub(crate) fn base_ref(commit: &str) -> String {
     format!("refs/kab/base/{commit}")
+}
+
+/// Lines of a hash, a blank and a subject.
+pub(crate) fn commits(text: &str) -> Vec<CommitInfo> {
+    let pair = |line: &str| {
+        let (commit, subject) = line.split_once(' ').unwrap_or((line, ""));
+        CommitInfo { commit: commit.to_owned(), subject: subject.to_owned() }
+    };
+    text.lines().map(pair).collect()
 }
 
 /// The percentage of one of git's meters for a transfer.

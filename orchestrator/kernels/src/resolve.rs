@@ -1,13 +1,15 @@
 //! From what the experiment names to commits: refs pinned, series applied.
 
+use crate::changes::{Made, Site, unreadable};
 use crate::conflict::Conflict;
 use crate::git::{Git, GitError, Rules};
 use crate::kernels::Kernels;
 use crate::lock::{Lock, LockError};
 use crate::progress::{Progress, Report};
-use crate::series::{Onto, Series, SeriesError};
+use crate::series::SeriesError;
 use crate::tools::ToolError;
-use kab_model::{Applied, Base, Change, KernelSpec, SeriesInfo, SeriesSource, SeriesSpec};
+use crate::{mirror, snapshot};
+use kab_model::{Applied, Base, CommitInfo, KernelSpec, SeriesInfo};
 use std::path::Path;
 use tokio_util::sync::CancellationToken;
 
@@ -56,7 +58,7 @@ pub enum ResolveError {
         source: GitError,
     },
     /// The repository has no such ref.
-    #[error("{repo} has no ref {reference}{}", similar_names(.similar))]
+    #[error("{repo} has no ref {reference}{}{}", similar_names(.similar), history(.reference))]
     UnknownRef {
         /// Path or URL.
         repo: String,
@@ -73,11 +75,53 @@ pub enum ResolveError {
         /// As the experiment has it.
         reference: String,
     },
-    /// A kind of source that comes later.
-    #[error("{what} is not supported in this version yet")]
-    Later {
-        /// The kind.
+    /// A series cannot be had from an archive.
+    #[error("cannot get the series {name}: {reason}")]
+    Fetch {
+        /// Message-id or URL.
+        name: String,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// Only the commit that one other commit led to can be reverted.
+    #[error("{commit} cannot be reverted: it {}", no_revert(*parents))]
+    NotRevertable {
+        /// As the experiment has it.
+        commit: String,
+        /// How many commits it follows.
+        parents: usize,
+    },
+    /// A working tree or a range of a repository that is not on this disk.
+    #[error("{what} needs a repository on this host, and {repo} is a URL: clone it")]
+    NotLocal {
+        /// `a working tree` or `a range`.
         what: &'static str,
+        /// The URL.
+        repo: String,
+    },
+    /// A range whose end does not follow its begin, or that is empty.
+    #[error("there is no commit in {from}..{to} of {repo}")]
+    EmptyRange {
+        /// Path of the repository.
+        repo: String,
+        /// As the experiment has it.
+        from: String,
+        /// As the experiment has it.
+        to: String,
+    },
+    /// Too many variants from one line.
+    #[error("a ladder of {steps} steps: {most} at most; build fewer, or use `upto:` and `pick:`")]
+    LongLadder {
+        /// What was asked for.
+        steps: usize,
+        /// The limit.
+        most: usize,
+    },
+    /// The working tree cannot be read.
+    #[error("cannot take a snapshot of the working tree")]
+    Snapshot {
+        /// What git said.
+        source: GitError,
     },
     /// The series cannot be read or applied.
     #[error(transparent)]
@@ -108,7 +152,9 @@ impl ResolveError {
     /// Whether the caller's own cancellation was the reason.
     pub fn is_cancelled(&self) -> bool {
         match self {
-            Self::Repository { source, .. } | Self::Mirror(source) => source.is_cancelled(),
+            Self::Repository { source, .. } | Self::Mirror(source) | Self::Snapshot { source } => {
+                source.is_cancelled()
+            }
             Self::Series(source) => source.is_cancelled(),
             Self::Tools(source) => source.is_cancelled(),
             Self::Lock(LockError::Cancelled { .. }) => true,
@@ -119,7 +165,7 @@ impl ResolveError {
 
 impl Kernels {
     /// Pins a ref and applies the changes to it. The user's repository is only read. More than one result comes from a
-    /// ladder.
+    /// ladder: the base first, then one for each patch or commit.
     pub async fn resolve(
         &self,
         spec: &KernelSpec,
@@ -127,35 +173,30 @@ impl Kernels {
         cancel: &CancellationToken,
     ) -> Result<Vec<Resolved>, ResolveError> {
         self.check_git(cancel).await?;
-        let (reference, series) = supported(spec)?;
-        let series = series.map(Series::read).transpose()?;
-        let wanted = Wanted { repo: &spec.repo, reference };
-        let base = find(self.git(), wanted, cancel).await?;
         let cache = |path: &Path, source| ResolveError::Cache { path: path.to_owned(), source };
         std::fs::create_dir_all(self.cache()).map_err(|source| cache(self.cache(), source))?;
         let wait = |holder| report(Progress::Waiting { holder });
-        let purpose = format!("reading {reference}");
+        let purpose = format!("reading {}", spec.repo);
         let _lock = Lock::take(&self.cache().join("mirror.lock"), &purpose, cancel, &wait).await?;
-        let mirror = self.mirror();
-        mirror.ensure(cancel).await?;
-        mirror
-            .fetch(&spec.repo, &base.commit, report, cancel)
-            .await
-            .map_err(|source| ResolveError::Repository { repo: spec.repo.clone(), source })?;
-        let (commit, changes) = match &series {
-            None => (base.commit.clone(), Vec::new()),
-            Some(series) => {
-                let scratch = self.fresh_folder("am").map_err(|source| cache(self.cache(), source))?;
-                let commit =
-                    series.apply(mirror, base.as_onto(&spec.repo), scratch.path(), report, cancel).await?;
-                let subjects = mirror.subjects(&base.commit, &commit, cancel).await?;
-                let source = series.source().to_owned();
-                (commit, vec![Applied::Series(SeriesInfo { source, subjects, ..SeriesInfo::default() })])
-            }
-        };
-        let tree = mirror.tree_of(&commit, cancel).await?;
-        let (base_commit, describe, warnings) = (base.commit, base.describe, Vec::new());
-        Ok(vec![Resolved { step: None, base_commit, commit, tree, describe, changes, warnings }])
+        self.mirror().ensure(cancel).await?;
+        let scratch = self.fresh_folder("am").map_err(|source| cache(self.cache(), source))?;
+        let site = Site { kernels: self, repo: &spec.repo, report, cancel };
+        let (base, mut made) = site.base(spec, scratch.path()).await?;
+        let mut warnings = Vec::new();
+        let mut onto = last(&made).unwrap_or(&base.commit).to_owned();
+        for (index, change) in spec.changes.iter().enumerate() {
+            let folder = scratch.path().join(format!("change-{index}"));
+            made.extend(site.apply(change, &onto, &folder, &mut warnings).await?);
+            last(&made).unwrap_or(&base.commit).clone_into(&mut onto);
+        }
+        let mut all = Vec::new();
+        for (step, commit, changes) in steps(spec.ladder, &base.commit, made)? {
+            let tree = self.mirror().tree_of(&commit, cancel).await?;
+            let (base_commit, describe, warnings) =
+                (base.commit.clone(), base.describe.clone(), warnings.clone());
+            all.push(Resolved { step, base_commit, commit, tree, describe, changes, warnings });
+        }
+        Ok(all)
     }
 
     /// Files that differ between two commits (or trees) that were resolved before; sorted, at most 1000.
@@ -169,44 +210,142 @@ impl Kernels {
     }
 }
 
-/// A ref and the series on top of it: what this version can resolve.
-fn supported(spec: &KernelSpec) -> Result<(&str, Option<&Path>), ResolveError> {
-    let later = |what| Err(ResolveError::Later { what });
-    let Base::Ref(reference) = &spec.base else { return later("a working tree or a range") };
-    if spec.ladder {
-        return later("a ladder");
+/// Most kernels of one ladder.
+const LONGEST_LADDER: usize = 64;
+
+/// The commit of the last change.
+fn last(made: &[Made]) -> Option<&str> {
+    made.iter().rev().find_map(|made| made.commits.last()).map(|commit| commit.commit.as_str())
+}
+
+type Kernel = (Option<Step>, String, Vec<Applied>);
+
+/// One kernel with all changes, or the rungs of a ladder.
+fn steps(ladder: bool, base: &str, made: Vec<Made>) -> Result<Vec<Kernel>, ResolveError> {
+    if !ladder {
+        let commit = last(&made).unwrap_or(base).to_owned();
+        return Ok(vec![(None, commit, made.into_iter().map(|made| made.applied).collect())]);
     }
-    match spec.changes.as_slice() {
-        [] => Ok((reference, None)),
-        [Change::Series(SeriesSpec { source: SeriesSource::Path(path), upto: None, pick })]
-            if pick.is_empty() =>
-        {
-            Ok((reference, Some(path)))
+    let count: usize = made.iter().map(|made| made.commits.len()).sum();
+    if count > LONGEST_LADDER {
+        return Err(ResolveError::LongLadder { steps: count, most: LONGEST_LADDER });
+    }
+    let mut all = vec![(Some(Step { index: 0, subject: None }), base.to_owned(), Vec::new())];
+    let mut before: Vec<Applied> = Vec::new();
+    for made in made {
+        for (done, commit) in (1..).zip(&made.commits) {
+            let step = Step { index: all.len() as u32, subject: Some(commit.subject.clone()) };
+            let mut changes = before.clone();
+            changes.push(partly(&made.applied, done));
+            all.push((Some(step), commit.commit.clone(), changes));
         }
-        _ => later("anything but one whole series from a file"),
+        before.push(made.applied);
+    }
+    Ok(all)
+}
+
+/// The first `count` patches of a series; anything else is one step.
+fn partly(applied: &Applied, count: usize) -> Applied {
+    match applied {
+        Applied::Series(series) if count < series.subjects.len() => Applied::Series(SeriesInfo {
+            subjects: series.subjects[..count].to_vec(),
+            of: series.of.or(u32::try_from(series.subjects.len()).ok()),
+            ..series.clone()
+        }),
+        other => other.clone(),
+    }
+}
+
+impl Site<'_> {
+    /// The base, and the commits of a range or a working tree on top of it.
+    async fn base(&self, spec: &KernelSpec, scratch: &Path) -> Result<(Found, Vec<Made>), ResolveError> {
+        match &spec.base {
+            Base::Ref(reference) => {
+                let base = find(self.kernels.git(), self.wanted(reference), self.cancel).await?;
+                self.fetch(self.repo, &base.commit).await?;
+                Ok((base, Vec::new()))
+            }
+            Base::Tree => self.working_tree(scratch).await,
+            Base::Range { from, to } => self.range(from, to, spec.ladder).await,
+        }
+    }
+
+    async fn working_tree(&self, scratch: &Path) -> Result<(Found, Vec<Made>), ResolveError> {
+        let folder = self.local("a working tree")?;
+        let base = find(self.kernels.git(), self.wanted("HEAD"), self.cancel).await?;
+        self.fetch(self.repo, &base.commit).await?;
+        let taken = snapshot::take(self.kernels.git(), folder, &base.commit, scratch, self.cancel).await?;
+        if taken.files == 0 {
+            return Ok((base, Vec::new()));
+        }
+        self.fetch(&taken.repo.to_string_lossy(), &taken.commit).await?;
+        let commit = CommitInfo { commit: taken.commit, subject: "working tree".to_owned() };
+        let applied = Applied::Uncommitted { files: taken.files };
+        Ok((base, vec![Made { applied, commits: vec![commit] }]))
+    }
+
+    async fn range(&self, from: &str, to: &str, ladder: bool) -> Result<(Found, Vec<Made>), ResolveError> {
+        let folder = self.local("a range")?;
+        let git = self.kernels.git();
+        let base = find(git, self.wanted(from), self.cancel).await?;
+        let end = find(git, self.wanted(to), self.cancel).await?;
+        let call = |subcommand| git.call_in(folder, Rules::Users, subcommand);
+        let follows = call("merge-base").args(["--is-ancestor", &base.commit, &end.commit]);
+        let follows = follows.finish(self.cancel).await.map_err(unreadable(self.repo))?.ended.success();
+        let list = call("log").args(["--reverse", "--first-parent", "--format=%H %s", "--end-of-options"]);
+        let list = list.arg(format!("{}..{}", base.commit, end.commit)).arg("--").text(self.cancel).await;
+        let commits = mirror::commits(&list.map_err(unreadable(self.repo))?);
+        if !follows || commits.is_empty() {
+            let (from, to) = (from.to_owned(), to.to_owned());
+            return Err(ResolveError::EmptyRange { repo: self.repo.to_owned(), from, to });
+        }
+        if ladder && commits.len() > LONGEST_LADDER {
+            return Err(ResolveError::LongLadder { steps: commits.len(), most: LONGEST_LADDER });
+        }
+        self.fetch(self.repo, &base.commit).await?;
+        let needed = if ladder { &commits[..] } else { &commits[commits.len() - 1..] };
+        for commit in needed {
+            self.fetch(self.repo, &commit.commit).await?;
+        }
+        let made =
+            |commit: CommitInfo| Made { applied: Applied::Commit(commit.clone()), commits: vec![commit] };
+        Ok((base, commits.into_iter().map(made).collect()))
+    }
+
+    fn local(&self, what: &'static str) -> Result<&Path, ResolveError> {
+        let folder = Path::new(self.repo);
+        let not_local = || ResolveError::NotLocal { what, repo: self.repo.to_owned() };
+        folder.is_absolute().then_some(folder).ok_or_else(not_local)
+    }
+
+    fn wanted<'a>(&'a self, reference: &'a str) -> Wanted<'a> {
+        Wanted { repo: self.repo, reference }
+    }
+
+    async fn fetch(&self, from: &str, commit: &str) -> Result<(), ResolveError> {
+        let fetched = self.kernels.mirror().fetch(from, commit, self.report, self.cancel).await;
+        fetched.map_err(unreadable(self.repo))
     }
 }
 
 /// A ref of a repository.
 #[derive(Clone, Copy)]
-struct Wanted<'a> {
-    repo: &'a str,
-    reference: &'a str,
+pub(crate) struct Wanted<'a> {
+    pub(crate) repo: &'a str,
+    pub(crate) reference: &'a str,
 }
 
 /// What a ref names.
-struct Found {
-    commit: String,
+pub(crate) struct Found {
+    pub(crate) commit: String,
     describe: Option<String>,
 }
 
-impl Found {
-    fn as_onto<'a>(&'a self, repo: &'a str) -> Onto<'a> {
-        Onto { commit: &self.commit, local: Some(Path::new(repo)).filter(|path| path.is_absolute()) }
-    }
-}
-
-async fn find(git: &Git, wanted: Wanted<'_>, cancel: &CancellationToken) -> Result<Found, ResolveError> {
+pub(crate) async fn find(
+    git: &Git,
+    wanted: Wanted<'_>,
+    cancel: &CancellationToken,
+) -> Result<Found, ResolveError> {
     if Path::new(wanted.repo).is_absolute() {
         find_local(git, wanted, cancel).await
     } else {
@@ -294,6 +433,27 @@ fn unknown<'a>(wanted: Wanted<'_>, names: impl Iterator<Item = &'a str>) -> Reso
         repo: wanted.repo.to_owned(),
         reference: wanted.reference.to_owned(),
         similar: nearest(wanted.reference, names),
+    }
+}
+
+fn no_revert(parents: usize) -> &'static str {
+    if parents == 0 {
+        "has no commit before it"
+    } else {
+        "is a merge, and git cannot tell which side to undo"
+    }
+}
+
+/// Where old tags of linux-next are: the tree itself keeps those of some months.
+fn history(reference: &str) -> &'static str {
+    let is_next = reference
+        .strip_prefix("next-")
+        .is_some_and(|day| day.len() == 8 && day.bytes().all(|b| b.is_ascii_digit()));
+    if is_next {
+        "; older tags of linux-next are in \
+         https://git.kernel.org/pub/scm/linux/kernel/git/next/linux-next-history.git"
+    } else {
+        ""
     }
 }
 

@@ -1,4 +1,4 @@
-//! A series of patches: read from an mbox, a folder or one file, and applied as `git am` does.
+//! A series of patches, applied as `git am` does.
 //!
 //! It is applied in a scratch repository that shares the mirror's objects and checks out no file but those that the
 //! patches touch. The scratch is thrown away whatever happens; what stays is a commit, and a ref to it that is named after the base
@@ -11,18 +11,12 @@ use crate::mirror::Mirror;
 use crate::process::Stream;
 use crate::progress::{Progress, Report};
 use crate::resolve::ResolveError;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use tokio_util::sync::CancellationToken;
 
-/// Endings of the files of a folder that are taken for patches.
-const ENDINGS: [&str; 5] = ["patch", "diff", "mbox", "eml", "gz"];
-
-/// Size up to which a compressed mbox is unpacked, bytes; the largest series are a few MiB.
-const LARGEST: u64 = 64 << 20;
-
 /// Why a series cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SeriesError {
     /// A file or folder cannot be read, or the scratch folder not written.
     #[error("cannot use {}", path.display())]
@@ -33,10 +27,30 @@ pub enum SeriesError {
         source: std::io::Error,
     },
     /// The folder has no file that looks like a patch.
-    #[error("{} has no file that ends in {}", path.display(), ENDINGS.map(|ending| format!(".{ending}")).join(", "))]
+    #[error("{} has no file that ends in {}", path.display(), crate::patches::endings())]
     EmptyFolder {
         /// The folder.
         path: PathBuf,
+    },
+    /// Damaged or oversized input.
+    #[error("cannot read {file}")]
+    Unreadable {
+        /// The file's name.
+        file: String,
+        /// What is wrong with it.
+        source: kab_mail::ReadError,
+    },
+    /// Nothing in it.
+    #[error("{file} is empty: was its download cut off?")]
+    Empty {
+        /// The file's name.
+        file: String,
+    },
+    /// A page of an archive in place of the mails.
+    #[error("{file} is a web page: save the thread as an mbox (archives offer it as mbox.gz)")]
+    WebPage {
+        /// The file's name.
+        file: String,
     },
     /// No mail with a patch in it.
     #[error("{series} has no patch")]
@@ -44,13 +58,59 @@ pub enum SeriesError {
         /// Name of the file or folder.
         series: String,
     },
+    /// More than one series of the same version.
+    #[error("{series} holds several series: {}; keep one of them", titles.join("; "))]
+    Several {
+        /// Name of the file or folder.
+        series: String,
+        /// Their titles.
+        titles: Vec<String>,
+    },
+    /// Patches that are missing, damaged, doubled or attached.
+    #[error("{series} cannot be applied: {}", problems.join("; "))]
+    Unusable {
+        /// Name of the file or folder.
+        series: String,
+        /// What is wrong, in the order of the patches.
+        problems: Vec<String>,
+    },
+    /// A patch made without the folders `a` and `b`.
+    #[error(
+        "the paths in \"{title}\" of {series} lack the leading a/ and b/, such as {path}: make it again without --no-prefix"
+    )]
+    StripLevel {
+        /// Name of the file or folder.
+        series: String,
+        /// Title of the patch.
+        title: String,
+        /// The path as it is.
+        path: String,
+    },
+    /// `upto` or `pick` names a patch that is not there.
+    #[error("{series} has {count} patches, and patch {number} is asked for")]
+    NoSuchPatch {
+        /// Name of the file or folder.
+        series: String,
+        /// The number.
+        number: u32,
+        /// How many there are.
+        count: u32,
+    },
+    /// A device tree patch touches something else.
+    #[error("{series} is to change device trees only, and touches {file}: write it as `series:`")]
+    NotDeviceTree {
+        /// Name of the file or folder.
+        series: String,
+        /// The first other file.
+        file: String,
+    },
     /// The base has all of it already.
     #[error("{series} changes nothing: the base has it already")]
     AlreadyApplied {
         /// Name of the file or folder.
         series: String,
     },
-    /// A mail's patch is damaged, or git failed in another way that is no conflict.
+    /// git failed in another way that is no conflict.
     #[error("cannot apply {series}")]
     Apply {
         /// Name of the file or folder.
@@ -76,38 +136,17 @@ pub(crate) struct Onto<'a> {
     pub(crate) local: Option<&'a Path>,
 }
 
-/// A series, read.
+/// A series, read and put in order.
 #[derive(Debug)]
 pub(crate) struct Series {
     source: String,
-    files: Vec<(String, Vec<u8>)>,
+    /// Name of the file that each patch came from, and the mail as `git am` reads it.
+    patches: Vec<(String, Vec<u8>)>,
 }
 
 impl Series {
-    /// Reads a file, or the patches of a folder in the order of their names.
-    pub(crate) fn read(path: &Path) -> Result<Self, SeriesError> {
-        let fail = |path: &Path, source| SeriesError::File { path: path.to_owned(), source };
-        let paths = if path.is_dir() {
-            let paths = patches_in(path).map_err(|source| fail(path, source))?;
-            if paths.is_empty() {
-                return Err(SeriesError::EmptyFolder { path: path.to_owned() });
-            }
-            paths
-        } else {
-            vec![path.to_owned()]
-        };
-        let mut files = Vec::new();
-        for path in paths {
-            let bytes = std::fs::read(&path).and_then(unpack).map_err(|source| fail(&path, source))?;
-            let name = name_of(&path);
-            files.push((name.clone(), as_mail(&name, bytes)));
-        }
-        Ok(Self { source: name_of(path), files })
-    }
-
-    /// Name of the file or folder, without the path to it.
-    pub(crate) fn source(&self) -> &str {
-        &self.source
+    pub(crate) fn new(source: String, patches: Vec<(String, Vec<u8>)>) -> Self {
+        Self { source, patches }
     }
 
     /// The commit with all patches on top of a base.
@@ -124,12 +163,12 @@ impl Series {
             return Ok(commit);
         }
         let mut mentions = Mentions::default();
-        self.files.iter().for_each(|(_, bytes)| _ = mentions.add(bytes));
+        self.patches.iter().for_each(|(_, bytes)| _ = mentions.add(bytes));
         let mut attempt = 0;
         let commit = loop {
             let folder = folder.join(attempt.to_string());
             let scratch = Scratch::create(mirror, &folder, onto.commit, &mentions, cancel).await?;
-            let mails = self.split(&scratch, cancel).await?;
+            let mails = self.write(&scratch)?;
             let Err(message) = self.am(&scratch, onto.commit, &mails, report, cancel).await? else {
                 break scratch.call("rev-parse").arg("HEAD").text(cancel).await?;
             };
@@ -191,39 +230,21 @@ impl Series {
     fn reference(&self, base: &str) -> String {
         let mut hasher = blake3::Hasher::new();
         hasher.update(b"kab series 1\0").update(base.as_bytes());
-        for (_, bytes) in &self.files {
+        for (_, bytes) in &self.patches {
             hasher.update(&(bytes.len() as u64).to_le_bytes()).update(bytes);
         }
         format!("refs/kab/series/{}", hasher.finalize().to_hex())
     }
 
-    /// Cuts the files into mails, each in a file of its own, so that a conflict can be traced to where it came from.
-    async fn split(
-        &self,
-        scratch: &Scratch<'_>,
-        cancel: &CancellationToken,
-    ) -> Result<Vec<Mail>, ResolveError> {
-        let mut mails = Vec::new();
-        for (index, (name, bytes)) in self.files.iter().enumerate() {
-            let folder = scratch.folder.join(format!("mails-{index}"));
-            let file = scratch.folder.join(format!("input-{index}"));
-            let write = std::fs::create_dir(&folder).and_then(|()| std::fs::write(&file, bytes));
-            write.map_err(|source| SeriesError::File { path: file.clone(), source })?;
-            // -b: a file without a "From " line is one mail.
-            let call = scratch.call("mailsplit").args(["-b", "-d6"]);
-            let output = call.arg(format!("-o{}", folder.display())).arg("--").arg(&file).text(cancel).await;
-            let output =
-                output.map_err(|source| SeriesError::Apply { series: self.source.clone(), source })?;
-            let count: usize = output.trim().parse().unwrap_or(0);
-            mails.extend(
-                (1..=count)
-                    .map(|number| Mail { file: name.clone(), path: folder.join(format!("{number:06}")) }),
-            );
-        }
-        if mails.is_empty() {
-            return Err(SeriesError::NoPatch { series: self.source.clone() }.into());
-        }
-        Ok(mails)
+    /// Each patch in a file of its own, so that a conflict can be traced to where it came from.
+    fn write(&self, scratch: &Scratch<'_>) -> Result<Vec<Mail>, ResolveError> {
+        let write = |(index, (name, bytes)): (usize, &(String, Vec<u8>))| {
+            let path = scratch.folder.join(format!("mail-{index:06}"));
+            std::fs::write(&path, bytes)
+                .map_err(|source| SeriesError::File { path: path.clone(), source })?;
+            Ok(Mail { file: name.clone(), path })
+        };
+        self.patches.iter().enumerate().map(write).collect()
     }
 }
 
@@ -277,85 +298,5 @@ impl<'a> Scratch<'a> {
 
     fn work_tree(&self) -> PathBuf {
         self.folder.join("tree")
-    }
-}
-
-fn patches_in(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
-    let mut paths = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
-        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-        let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-        if path.is_file() && !hidden && ENDINGS.contains(&ending) {
-            paths.push(path);
-        }
-    }
-    paths.sort();
-    Ok(paths)
-}
-
-fn name_of(path: &Path) -> String {
-    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
-}
-
-/// Archives of mailing lists offer threads as compressed mboxes.
-fn unpack(bytes: Vec<u8>) -> std::io::Result<Vec<u8>> {
-    if !bytes.starts_with(&[0x1f, 0x8b]) {
-        return Ok(bytes);
-    }
-    let mut unpacked = Vec::new();
-    flate2::read::GzDecoder::new(&bytes[..]).take(LARGEST + 1).read_to_end(&mut unpacked)?;
-    let too_large = || std::io::Error::new(std::io::ErrorKind::FileTooLarge, "unpacks to more than 64 MiB");
-    if unpacked.len() as u64 > LARGEST { Err(too_large()) } else { Ok(unpacked) }
-}
-
-/// A bare diff becomes a mail whose subject is the file's name; anything else is left alone.
-fn as_mail(name: &str, bytes: Vec<u8>) -> Vec<u8> {
-    let first =
-        bytes.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty()).unwrap_or_default();
-    let bare = [&b"diff "[..], b"--- ", b"Index: "].iter().any(|start| first.starts_with(start));
-    if !bare {
-        return bytes;
-    }
-    let head = format!(
-        "From: kab <kab@localhost>\nDate: Tue, 14 Nov 2023 22:13:20 +0000\nSubject: [PATCH] {name}\n\n---\n"
-    );
-    [head.into_bytes(), bytes].concat()
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    #[test]
-    fn a_folder_is_read_in_order_and_other_files_are_left_out() {
-        let folder = tempfile::tempdir().unwrap();
-        for name in ["0010-b.patch", "0002-a.patch", ".hidden.patch", "notes.txt"] {
-            std::fs::write(folder.path().join(name), name).unwrap();
-        }
-        let series = Series::read(folder.path()).unwrap();
-        let names: Vec<&str> = series.files.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["0002-a.patch", "0010-b.patch"]);
-    }
-
-    #[test]
-    fn compressed_mboxes_are_unpacked() {
-        use std::io::Write;
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("t.mbox.gz");
-        let mut file =
-            flate2::write::GzEncoder::new(std::fs::File::create(&path).unwrap(), Default::default());
-        file.write_all(b"From: A\n\nbody\n").unwrap();
-        file.finish().unwrap();
-        assert_eq!(Series::read(&path).unwrap().files[0].1, b"From: A\n\nbody\n");
-        std::fs::write(&path, [0x1f, 0x8b, 1, 2, 3]).unwrap();
-        assert!(matches!(Series::read(&path), Err(SeriesError::File { .. })));
-    }
-
-    #[test]
-    fn only_bare_diffs_get_a_head() {
-        assert!(as_mail("x.diff", b"diff --git a/x b/x\n".to_vec()).starts_with(b"From: kab"));
-        assert_eq!(as_mail("x", b"From: A\n\nbody\n".to_vec()), b"From: A\n\nbody\n");
     }
 }
