@@ -39,7 +39,7 @@ impl Site<'_> {
     ) -> Result<Vec<Made>, ResolveError> {
         match change {
             Change::Series(spec) => {
-                let patches = self.patches(spec).await?;
+                let patches = self.kernels.fetch_series(spec, self.report, self.cancel).await?;
                 warnings.extend(patches.warnings.iter().cloned());
                 if let Some(made_on) = &patches.made_on {
                     warnings.extend(self.contradiction(&patches.info.source, made_on, onto).await?);
@@ -73,16 +73,6 @@ impl Site<'_> {
                 }
                 Ok(all)
             }
-        }
-    }
-
-    async fn patches(&self, spec: &SeriesSpec) -> Result<Patches, ResolveError> {
-        match &spec.source {
-            SeriesSource::Path(path) => Ok(Patches::read(path, spec)?),
-            SeriesSource::MessageId(id) => {
-                self.kernels.fetch_series(id, spec, self.report, self.cancel).await
-            }
-            SeriesSource::Url(url) => self.kernels.fetch_series(url, spec, self.report, self.cancel).await,
         }
     }
 

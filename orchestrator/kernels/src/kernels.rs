@@ -13,6 +13,9 @@ use tokio_util::sync::CancellationToken;
 /// without debug information stays below it.
 const NEW_OUTPUT_SPACE: u64 = 4 << 30;
 
+/// The archive of the kernel's mailing lists, all of them.
+const ARCHIVE: &str = "https://lore.kernel.org/all";
+
 /// What a [`Kernels`] is made of. The library reads no environment: the caller passes in what it takes from there.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -27,6 +30,9 @@ pub struct Settings {
     /// Free space that must be left when a build in a new output folder starts, bytes. A quarter is asked for where the
     /// folder exists.
     pub free_space: u64,
+    /// Where a series is looked for that is named by a message-id alone: URL of a public archive, to which `MESSAGE-ID/t.mbox.gz` is
+    /// added.
+    pub archive: String,
 }
 
 impl Settings {
@@ -38,6 +44,7 @@ impl Settings {
             search_path: search_path.into(),
             jobs: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             free_space: NEW_OUTPUT_SPACE,
+            archive: ARCHIVE.to_owned(),
         }
     }
 }

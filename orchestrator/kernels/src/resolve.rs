@@ -117,6 +117,9 @@ pub enum ResolveError {
         /// The limit.
         most: usize,
     },
+    /// The caller gave up.
+    #[error("cancelled")]
+    Cancelled,
     /// The working tree cannot be read.
     #[error("cannot take a snapshot of the working tree")]
     Snapshot {
@@ -157,7 +160,7 @@ impl ResolveError {
             }
             Self::Series(source) => source.is_cancelled(),
             Self::Tools(source) => source.is_cancelled(),
-            Self::Lock(LockError::Cancelled { .. }) => true,
+            Self::Cancelled | Self::Lock(LockError::Cancelled { .. }) => true,
             _ => false,
         }
     }

@@ -60,7 +60,13 @@ async fn a_working_tree_is_taken_as_it_is_and_left_alone() {
     std::fs::write(mini.repo().join("junk.o"), "binary").unwrap();
     let before = mini.everything();
     let taken = mini.resolve(&spec).await.unwrap();
-    assert!(mini.everything() == before, "the user's repository was touched");
+    let after = mini.everything();
+    let touched: Vec<_> = after
+        .iter()
+        .filter(|(path, state)| before.get(*path) != Some(*state))
+        .map(|(path, _)| path)
+        .collect();
+    assert!(after == before, "the user's repository was touched: {touched:?}");
     assert_eq!(taken.changes, [Applied::Uncommitted { files: 3 }]);
     assert_eq!(taken.base_commit, mini.git(&["rev-parse", "HEAD"]));
     assert!(show(&mini, &taken, "ufs.c").contains("return 7;"));
@@ -321,4 +327,108 @@ async fn an_old_day_of_linux_next_says_where_to_look() {
     let mini = Mini::new();
     let error = refusal(&mini, &KernelSpec { base: Base::Ref("next-20240101".into()), ..mini.spec() }).await;
     assert!(error.contains("next/linux-next-history.git"), "{error}");
+}
+
+/// Serves `(path, answer)` over HTTP on a loopback port until the test ends; its URL.
+fn serve(answers: Vec<(&'static str, Vec<u8>)>) -> String {
+    use std::io::{BufRead, BufReader, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map(Result::unwrap) {
+            let mut line = String::new();
+            BufReader::new(&stream).read_line(&mut line).unwrap();
+            let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
+            let found = answers.iter().find(|(wanted, _)| *wanted == path);
+            let answer = found
+                .map_or(&b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"[..], |(_, answer)| answer);
+            let _ = stream.write_all(answer);
+        }
+    });
+    url
+}
+
+fn ok(body: &[u8], length: usize) -> Vec<u8> {
+    let head = format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n");
+    [head.as_bytes(), body].concat()
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    use std::io::Write;
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), Default::default());
+    packed.write_all(bytes).unwrap();
+    packed.finish().unwrap()
+}
+
+#[tokio::test]
+async fn a_series_comes_from_an_archive_by_its_message_id() {
+    let mini = Mini::new();
+    let thread = gzip(mails(&mini, &[]).concat().as_bytes());
+    let moved =
+        b"HTTP/1.1 302 Found\r\nLocation: /all/cover@mail.example/t.mbox.gz\r\nContent-Length: 0\r\n\r\n"
+            .to_vec();
+    let url = serve(vec![
+        ("/all/cover@mail.example/t.mbox.gz", ok(&thread, thread.len())),
+        ("/r/old@mail.example/t.mbox.gz", moved),
+        ("/all/cut@mail.example/t.mbox.gz", ok(&thread[..thread.len() / 2], thread.len())),
+        (
+            "/all/page@mail.example/t.mbox.gz",
+            ok(b"<html><body>Making sure you are no robot</body></html>", 54),
+        ),
+    ]);
+    let spec = |source| {
+        let series = SeriesSpec { source, upto: None, pick: Vec::new() };
+        KernelSpec { changes: vec![Change::Series(series)], ..mini.spec() }
+    };
+    let id = |id: &str| spec(SeriesSource::MessageId(id.to_owned()));
+    let resolve = async |url: &str, spec: &KernelSpec| {
+        let archive = format!("{url}/all");
+        mini.kernels_with(|settings| settings.archive = archive)
+            .resolve(spec, &|_| {}, &CancellationToken::new())
+            .await
+    };
+    let found = resolve(&url, &id("cover@mail.example")).await.unwrap().remove(0);
+    let info = mini::applied(&found);
+    assert_eq!((info.source.as_str(), info.subjects.len()), ("cover@mail.example", 3));
+    let page = spec(SeriesSource::Url(format!("{url}/r/old@mail.example/T/#u")));
+    assert_eq!(resolve(&url, &page).await.unwrap()[0].commit, found.commit);
+
+    let refused = async |name: &str| resolve(&url, &id(name)).await.unwrap_err().to_string();
+    let gone = refused("gone@mail.example").await;
+    assert!(
+        gone.ends_with("/all/gone@mail.example/t.mbox.gz: there is no such thread; check the message-id"),
+        "{gone}"
+    );
+    let cut = refused("cut@mail.example").await;
+    assert!(cut.contains("cut off"), "{cut}");
+    let robot = refused("page@mail.example").await;
+    assert!(robot.starts_with("page@mail.example is a web page"), "{robot}");
+
+    // Without a network what was fetched before still serves.
+    let later = resolve("http://127.0.0.1:9", &id("cover@mail.example")).await;
+    assert!(matches!(later, Err(ResolveError::Fetch { .. })), "another archive is another thread");
+    std::fs::write(mini.root().join("stubs/b4"), "").unwrap();
+    mini.script(&mini.root().join("stubs/b4"), "echo 'no route' >&2; exit 1");
+    let kept = resolve(&url, &id("cover@mail.example")).await.unwrap().remove(0);
+    assert_eq!(kept.commit, found.commit);
+    assert_eq!(kept.warnings, ["cover@mail.example as it was fetched before: b4 am: no route"]);
+}
+
+#[tokio::test]
+async fn b4_is_asked_where_it_is_installed() {
+    let mini = Mini::new();
+    let mails = mails(&mini, &[]);
+    let (cover, mbx) = (write(&mini, "c", &mails[0]), write(&mini, "m", mails[1..].concat()));
+    let body = format!(
+        "[ \"$1 $5 $6\" = 'am -- cover@mail.example' ] || exit 1\ncp '{}' \"$4/v2_x.cover\"; cp '{}' \"$4/v2_x.mbx\"",
+        cover.display(),
+        mbx.display()
+    );
+    mini.script(&mini.root().join("stubs/b4"), &body);
+    let source = SeriesSource::MessageId("cover@mail.example".into());
+    let series = SeriesSpec { source, upto: None, pick: Vec::new() };
+    let found =
+        mini.resolve(&KernelSpec { changes: vec![Change::Series(series)], ..mini.spec() }).await.unwrap();
+    let info = mini::applied(&found);
+    assert_eq!((info.title.as_deref(), info.subjects.len()), (Some("ufs, nvme: bigger numbers"), 3));
 }

@@ -58,9 +58,15 @@ impl Mini {
     }
 
     pub(crate) fn kernels(&self) -> Kernels {
+        self.kernels_with(|_| {})
+    }
+
+    pub(crate) fn kernels_with(&self, change: impl FnOnce(&mut Settings)) -> Kernels {
         let lifeline = Lifeline::from_program(env!("CARGO_BIN_EXE_kernels-probe"));
-        let settings = Settings::new(self.cache(), lifeline, self.search_path());
-        Kernels::new(Settings { free_space: 1, ..settings })
+        let mut settings =
+            Settings { free_space: 1, ..Settings::new(self.cache(), lifeline, self.search_path()) };
+        change(&mut settings);
+        Kernels::new(settings)
     }
 
     /// Runs git in the user's repository, as a user with an identity.
@@ -138,7 +144,13 @@ impl Mini {
     pub(crate) fn everything(&self) -> BTreeMap<PathBuf, (Vec<u8>, std::time::SystemTime)> {
         let mut files = BTreeMap::new();
         walk(&self.repo(), &mut |path| {
-            let time = path.metadata().unwrap().modified().unwrap();
+            // git renews the time of an object that it would write and finds: what is in use is not pruned.
+            let is_object = path.components().any(|part| part.as_os_str() == "objects");
+            let time = if is_object {
+                std::time::SystemTime::UNIX_EPOCH
+            } else {
+                path.metadata().unwrap().modified().unwrap()
+            };
             files.insert(path.to_owned(), (std::fs::read(path).unwrap(), time));
         });
         files
