@@ -41,6 +41,9 @@ async fn resolve(
     let resolved = kernels.resolve(spec, &report, cancel).await;
     lines.clear();
     let mut resolved = resolved.map_err(|error| failure(Some(&variant.name), &error))?;
+    for warning in &resolved[0].warnings {
+        lines.say(&format!("variant {:?}: {warning}", variant.name.0));
+    }
     let kernel = PlannedKernel::Built(Box::new(pinned(spec, resolved.remove(0))));
     Ok(ResolvedVariant { kernel, changed_files: Vec::new() })
 }
@@ -97,7 +100,10 @@ fn failure(variant: Option<&VariantName>, error: &ResolveError) -> Failure {
     let exit = match error {
         ResolveError::UnknownRef { .. }
         | ResolveError::NotRemote { .. }
-        | ResolveError::Later { .. }
+        | ResolveError::NotRevertable { .. }
+        | ResolveError::NotLocal { .. }
+        | ResolveError::EmptyRange { .. }
+        | ResolveError::LongLadder { .. }
         | ResolveError::Series(_)
         | ResolveError::Conflict(_) => Exit::Usage,
         ResolveError::Repository { repo, .. } if std::path::Path::new(repo).is_absolute() => Exit::Usage,
