@@ -3,7 +3,7 @@
 
 mod support;
 
-use kab_store::{ArchiveError, LogError, RunReader};
+use kab_store::{ArchiveError, FORMAT, LogError, RunReader};
 use std::fs;
 use std::io::Read;
 use std::path::Path;
@@ -163,8 +163,10 @@ fn what_is_no_run_is_refused_and_leaves_nothing() {
 fn a_newer_archive_says_so() {
     let (here, there) = (Bench::new(), Bench::new());
     let mut all = members(&exported(&run(&here)));
-    all[0].1 =
-        String::from_utf8(all[0].1.clone()).unwrap().replace("\"format\": 1", "\"format\": 99").into_bytes();
+    all[0].1 = String::from_utf8(all[0].1.clone())
+        .unwrap()
+        .replace(&format!("\"format\": {FORMAT}"), "\"format\": 99")
+        .into_bytes();
     let error = there.store.import(&packed(&all, tar::EntryType::Regular)[..]).unwrap_err();
     assert!(matches!(error, ArchiveError::Newer { found: 99 }), "{error}");
 }
