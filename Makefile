@@ -12,7 +12,7 @@ export KAB_AGENTS := $(CURDIR)/target/agents
 export CARGO_TARGET_DIR := $(CURDIR)/target
 export KAB_TEST_SOURCE := $(SOURCE)
 
-.PHONY: all build agent packages source demo test test-fast test-qemu test-browser test-long lint clean
+.PHONY: all build agent packages source demo test test-fast test-qemu test-browser test-long calibrate lint clean
 
 all: build
 
@@ -54,6 +54,10 @@ test-browser:
 
 test-long: packages source agent
 	KAB_TEST_KILLS=20 $(MAKE) test-fast test-qemu test-browser
+
+# Error rates and power of the verdicts, simulated in full (minutes).
+calibrate:
+	cargo run --release --locked -p kab-stats --example calibrate
 
 lint:
 	cargo fmt --all --check
