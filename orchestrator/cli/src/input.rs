@@ -6,7 +6,8 @@ use crate::exit::{Exit, Failure};
 use crate::places::Places;
 use kab_model::yaml::{self, Context, Diagnostic, Diagnostics, Located, Source, Style};
 use kab_model::{
-    BoardSpec, Boot, Change, ConfigItem, Experiment, Kernel, Lab, SeriesSource, SeriesSpec, Variant,
+    Arch, BoardSpec, Boot, Change, ConfigItem, Experiment, Kernel, KernelSpec, Lab, Prebuilt, SeriesSource,
+    SeriesSpec, Variant,
 };
 use std::fs;
 use std::io::{IsTerminal, Read};
@@ -116,9 +117,16 @@ pub(crate) fn clashes(experiment: &Located<Experiment>, boards: &[BoardSpec]) ->
         if let Err(error) = kab_drivers::check_limits(qemu) {
             found.push(experiment.error_at(&["boards"], format!("board {}: {error}", board.name)));
         }
+        if board.arch != Arch::X86_64 {
+            let arch = board.arch.kernel_name();
+            let message =
+                format!("board {} is {arch}: virtual boards are x86_64 in this version", board.name);
+            found.push(experiment.error_at(&["boards"], message));
+        }
     }
     for variant in &experiment.value.variants {
         for board in boards {
+            found.extend(impossible(experiment, variant, board));
             let Boot::Qemu(qemu) = &board.boot;
             let checked = kab_drivers::check_cmdline(qemu.cmdline.as_deref(), variant.cmdline.as_deref());
             if let Err(error) = checked {
@@ -128,6 +136,34 @@ pub(crate) fn clashes(experiment: &Located<Experiment>, boards: &[BoardSpec]) ->
         }
     }
     Diagnostics(found)
+}
+
+/// What a virtual board cannot do for a variant.
+fn impossible(experiment: &Located<Experiment>, variant: &Variant, board: &BoardSpec) -> Option<Diagnostic> {
+    let Boot::Qemu(_) = &board.boot;
+    let changes_tree = |spec: &KernelSpec| {
+        spec.overlay.is_some() || spec.changes.iter().any(|change| matches!(change, Change::DeviceTree(_)))
+    };
+    let (key, message) = match &variant.kernel {
+        Kernel::Running => (
+            "running",
+            format!("board {} is a virtual machine, which runs nothing before kab boots it", board.name),
+        ),
+        Kernel::Built(spec) if changes_tree(spec) => {
+            (if spec.overlay.is_some() { "dtbo" } else { "dts" }, tree_from_emulator(board))
+        }
+        Kernel::Prebuilt(Prebuilt { dtb: Some(_), .. }) => ("dtb", tree_from_emulator(board)),
+        _ => return None,
+    };
+    let hint = match variant.kernel {
+        Kernel::Running => "boards that are never rebooted are not supported in this version: name a kernel",
+        _ => "name boards that take their device tree from the kernel",
+    };
+    Some(experiment.error_at(&["variants", variant.name.0.as_str(), key], message).with_hint(hint))
+}
+
+fn tree_from_emulator(board: &BoardSpec) -> String {
+    format!("board {} has its device tree from the emulator: another one changes nothing there", board.name)
 }
 
 /// Prints diagnostics to standard error, with colours on a terminal only.
@@ -194,6 +230,11 @@ pub(crate) fn read_whole(path: &Path, limit: u64) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// A file that an experiment names.
+pub(crate) fn read_named(path: &Path) -> std::io::Result<Vec<u8>> {
+    read_whole(path, MAX_NAMED)
+}
+
 fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(Exit::Usage, format!("cannot read {}: {error}", path.display()))
 }
@@ -221,7 +262,7 @@ fn named_files(experiment: &Experiment) -> Result<Vec<(String, Vec<u8>)>, Failur
         }
     }
     let read = |(number, path): (usize, &PathBuf)| {
-        let bytes = read_whole(path, MAX_NAMED).map_err(|error| unreadable(path, &error))?;
+        let bytes = read_named(path).map_err(|error| unreadable(path, &error))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         Ok((format!("input-{number}-{name}"), bytes))
     };

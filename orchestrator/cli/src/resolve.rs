@@ -2,11 +2,15 @@
 
 use crate::builder::{chain, kernel_line};
 use crate::exit::{Exit, Failure};
-use crate::input::Input;
+use crate::input::{self, Input};
 use crate::progress::Lines;
 use kab_kernels::{Kernels, ResolveError, Resolved};
-use kab_model::{Base, Kernel, KernelSpec, PinnedKernel, Plan, PlannedKernel, Variant, VariantName};
+use kab_model::{
+    Base, Kernel, KernelSpec, PinnedFile, PinnedKernel, Plan, PlannedKernel, PlannedVariant, Variant,
+    VariantName,
+};
 use kab_plan::{ResolvedVariant, make_plan};
+use std::path::Path;
 use tokio_util::sync::CancellationToken;
 
 /// Resolves all variants and makes the plan.
@@ -18,20 +22,21 @@ pub(crate) async fn plan(
     cancel: &CancellationToken,
 ) -> Result<Plan, Failure> {
     let mut resolved = Vec::new();
-    for variant in &input.experiment.variants {
-        resolved.push(resolve(variant, kernels, lines, cancel).await?);
+    for (index, variant) in input.experiment.variants.iter().enumerate() {
+        resolved.extend(resolve((index, variant), kernels, lines, cancel).await?);
     }
-    note_changes(input, kernels, &mut resolved, cancel).await?;
-    make_plan(&input.experiment, &input.experiment_digest, &input.lab, &resolved, seed)
-        .map_err(crate::exit::usage)
+    let mut plan = make_plan(&input.experiment, &input.experiment_digest, &input.lab, &resolved, seed)
+        .map_err(crate::exit::usage)?;
+    note_changes(&mut plan, kernels, cancel).await?;
+    Ok(plan)
 }
 
 async fn resolve(
-    variant: &Variant,
+    (index, variant): (usize, &Variant),
     kernels: &Kernels,
     lines: &Lines,
     cancel: &CancellationToken,
-) -> Result<ResolvedVariant, Failure> {
+) -> Result<Vec<ResolvedVariant>, Failure> {
     let report = |progress| lines.show(&format!("variant {:?}: {}", variant.name.0, kernel_line(&progress)));
     let Kernel::Built(spec) = &variant.kernel else {
         let message =
@@ -40,15 +45,29 @@ async fn resolve(
     };
     let resolved = kernels.resolve(spec, &report, cancel).await;
     lines.clear();
-    let mut resolved = resolved.map_err(|error| failure(Some(&variant.name), &error))?;
-    for warning in &resolved[0].warnings {
+    let resolved = resolved.map_err(|error| failure(Some(&variant.name), &error))?;
+    for warning in resolved.iter().flat_map(|kernel| &kernel.warnings) {
         lines.say(&format!("variant {:?}: {warning}", variant.name.0));
     }
-    let kernel = PlannedKernel::Built(Box::new(pinned(spec, resolved.remove(0))));
-    Ok(ResolvedVariant { kernel, changed_files: Vec::new() })
+    let overlay = spec.overlay.as_deref().map(pinned_file).transpose()?;
+    let kernels = resolved.into_iter().map(|kernel| ResolvedVariant {
+        variant: index,
+        step: kernel.step.as_ref().map(|step| step.index),
+        kernel: PlannedKernel::Built(Box::new(pinned(spec, kernel, overlay.clone()))),
+    });
+    Ok(kernels.collect())
 }
 
-fn pinned(spec: &KernelSpec, resolved: Resolved) -> PinnedKernel {
+fn pinned_file(path: &Path) -> Result<PinnedFile, Failure> {
+    match input::read_named(path) {
+        Ok(bytes) => {
+            Ok(PinnedFile { path: path.to_owned(), digest: blake3::hash(&bytes).to_hex().to_string() })
+        }
+        Err(error) => Err(crate::exit::usage(format!("cannot read {}: {error}", path.display()))),
+    }
+}
+
+fn pinned(spec: &KernelSpec, resolved: Resolved, overlay: Option<PinnedFile>) -> PinnedKernel {
     let reference = match &spec.base {
         Base::Ref(reference) => reference.clone(),
         Base::Tree => "working tree".to_owned(),
@@ -64,30 +83,19 @@ fn pinned(spec: &KernelSpec, resolved: Resolved) -> PinnedKernel {
         changes: resolved.changes,
         config: spec.config.clone(),
         toolchain: spec.toolchain.clone(),
-        overlay: None,
+        overlay,
         placebo: spec.placebo,
     }
 }
 
-async fn note_changes(
-    input: &Input,
-    kernels: &Kernels,
-    resolved: &mut [ResolvedVariant],
-    cancel: &CancellationToken,
-) -> Result<(), Failure> {
-    let variants = &input.experiment.variants;
-    let baseline =
-        variants.iter().position(|variant| variant.name == input.experiment.baseline).unwrap_or_default();
-    let PlannedKernel::Built(base) = resolved[baseline].kernel.clone() else { return Ok(()) };
-    for variant in resolved {
-        let PlannedKernel::Built(source) = &variant.kernel else { continue };
-        if source.tree == base.tree {
-            continue;
-        }
-        variant.changed_files = kernels
-            .changed_files(&base.tree, &source.tree, cancel)
-            .await
-            .map_err(|error| failure(None, &error))?;
+/// Files that differ from the baseline, for kernels that are built.
+async fn note_changes(plan: &mut Plan, kernels: &Kernels, cancel: &CancellationToken) -> Result<(), Failure> {
+    let tree = |variant: &PlannedVariant| variant.source().map(|source| source.tree.clone());
+    let Some(base) = plan.variant(&plan.baseline).and_then(tree) else { return Ok(()) };
+    for variant in &mut plan.variants {
+        let Some(tree) = tree(variant).filter(|tree| *tree != base) else { continue };
+        let changed = kernels.changed_files(&base, &tree, cancel).await;
+        variant.changed_files = changed.map_err(|error| failure(None, &error))?;
     }
     Ok(())
 }

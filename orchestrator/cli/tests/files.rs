@@ -49,6 +49,32 @@ fn the_demo_is_free_of_errors_and_of_warnings() {
 }
 
 #[test]
+fn what_a_virtual_board_cannot_do_is_told_before_anything_is_built() {
+    let bench = Bench::new();
+    bench.write(
+        "lab.yaml",
+        "boards:\n  vm: {arch: x86_64, boot: {qemu: {disks: [{nvme: {name: n, size: 1GiB}}]}}}\n  \
+         arm: {arch: arm64, boot: {qemu: {disks: [{nvme: {name: n, size: 1GiB}}]}}}\n",
+    );
+    bench.write(
+        "e.yaml",
+        "name: e\nkernel: {repo: .}\nvariants:\n  a: {running: true}\n  b: {ref: v1, dts: ./lab.yaml}\n  \
+         c: {ref: v1, dtbo: ./lab.yaml}\n  d: {image: ./lab.yaml, dtb: ./lab.yaml}\nboards: [vm, arm]\ntarget: n\n\
+         workloads: [{name: w, fio: {rw: read}}]\n",
+    );
+    let (_, err) = bench.expect(2, &["check", "e.yaml", "lab.yaml"]);
+    for told in [
+        "board vm is a virtual machine, which runs nothing before kab boots it",
+        "boards that are never rebooted are not supported in this version",
+        "board arm is arm64: virtual boards are x86_64 in this version",
+    ] {
+        assert!(err.contains(told), "no {told:?} in {err}");
+    }
+    let trees = err.matches("error: board vm has its device tree from the emulator").count();
+    assert_eq!(trees, 3, "{err}");
+}
+
+#[test]
 fn missing_files_and_labs_say_what_to_do() {
     let bench = Bench::new();
     let (_, err) = bench.expect(2, &["check", "nowhere.yaml"]);

@@ -42,7 +42,8 @@ pub(crate) async fn run(
     session: &mut Session,
     key: TrialKey,
 ) -> Result<Option<Lost>, EngineError> {
-    let cell = engine.plan.cell(&key.cell).cloned().expect("the planner names only cells of its plan");
+    let cell = engine.plan.cell(&key.cell).expect("the planner names only cells of its plan");
+    let cell = kab_plan::cell_of(&engine.planned(&key.visit.variant), cell);
     let request = match request(engine, &key.visit, &cell) {
         Ok(request) => request,
         Err(error) => return Ok(Some(Lost { target: cell.target, error })),

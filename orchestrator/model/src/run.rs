@@ -3,8 +3,8 @@
 //! Resume, `kab runs show` and reports all read this structure; nothing else interprets events.
 
 use crate::{
-    Accel, Artifact, BlobId, BoardName, BootProof, CellId, Event, FailureClass, Outcome, Plan, Reason,
-    Sample, TrialKey, TrialRecord, VariantName, VisitKey,
+    Accel, Artifact, BlobId, BoardName, BootProof, CellId, Event, FailureClass, Outcome, Plan,
+    PlannedVariant, Reason, Sample, TrialKey, TrialRecord, VariantName, VisitKey,
 };
 use std::collections::BTreeMap;
 
@@ -156,6 +156,35 @@ impl Run {
             }
             Event::Finished => self.finished = true,
         }
+    }
+
+    /// The variant that stands for this one where nothing that was built, booted or set tells the two apart: same image,
+    /// device trees, modules, command line (without stamp), knobs and fio options. The baseline stands for its equals,
+    /// else the first of them does. A placebo has no equals.
+    pub fn same_as(&self, variant: &VariantName) -> Option<&VariantName> {
+        let plan = self.plan.as_ref()?;
+        let planned = plan.variant(variant)?;
+        let baseline = plan.variant(&plan.baseline);
+        let stands =
+            baseline.into_iter().chain(&plan.variants).find(|other| self.are_same(planned, other))?;
+        (&stands.name != variant).then_some(&stands.name)
+    }
+
+    fn are_same(&self, one: &PlannedVariant, other: &PlannedVariant) -> bool {
+        fn words(variant: &PlannedVariant) -> Vec<&str> {
+            variant.cmdline.iter().flat_map(|cmdline| cmdline.split_whitespace()).collect()
+        }
+        let placebo = |variant: &PlannedVariant| variant.source().is_some_and(|source| source.placebo);
+        one.name == other.name
+            || (!placebo(one) && !placebo(other) && words(one) == words(other))
+                && (&one.knobs, &one.fio) == (&other.knobs, &other.fio)
+                && self.bytes(one).is_some_and(|found| self.bytes(other) == Some(found))
+    }
+
+    /// Digests of what a variant boots.
+    fn bytes(&self, variant: &PlannedVariant) -> Option<[Option<&String>; 3]> {
+        let artifact = self.artifact(&variant.name)?;
+        Some([Some(&artifact.image_digest), artifact.dtbs_digest.as_ref(), artifact.modules_digest.as_ref()])
     }
 
     /// The artifact of a variant, once it is there.

@@ -81,7 +81,6 @@ fn a_bad_experiment_does_not() {
     let places = violations(&schema_experiment(), &experiment, "");
     let expected = [
         " lacks name",
-        "/variants/a lacks ref",
         "/variants/a/reff",
         "/boards",
         "/tuning",

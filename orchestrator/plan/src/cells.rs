@@ -1,6 +1,6 @@
 //! Workloads x matrices -> cells, in the one order in which every visit runs them.
 
-use kab_model::{Cell, CellId, Experiment, FioOption, TargetName, Workload};
+use kab_model::{Cell, CellId, Experiment, FioOption, PlannedVariant, TargetName, Workload};
 
 /// All cells of an experiment: workloads in the order of the file, maps in order, the last axis fastest.
 ///
@@ -94,18 +94,38 @@ fn cell(workload: &Workload, axes: Vec<FioOption>, text: &str, target: &TargetNa
     };
     let mut fio = workload.fio.clone();
     fio.extend(axes.iter().cloned());
-    let writes = fio.iter().any(writes);
-    let planned_ms = planned_ms(&fio);
-    Cell {
+    let cell = Cell {
         id: CellId(id),
         workload: workload.name.clone(),
         label,
         axes,
-        fio,
+        fio: Vec::new(),
         target: target.clone(),
-        writes,
-        planned_ms,
+        writes: false,
+        planned_ms: None,
+    };
+    with_options(cell, fio)
+}
+
+fn with_options(cell: Cell, fio: Vec<FioOption>) -> Cell {
+    let (writes, planned_ms) = (fio.iter().any(writes), planned_ms(&fio));
+    Cell { fio, writes, planned_ms, ..cell }
+}
+
+/// The cell as a variant runs it: its own fio options replace or add to the cell's. Id and label stay, for it is the same
+/// test of another variant.
+pub fn cell_of(variant: &PlannedVariant, cell: &Cell) -> Cell {
+    if variant.fio.is_empty() {
+        return cell.clone();
     }
+    let mut fio = cell.fio.clone();
+    for own in &variant.fio {
+        match fio.iter_mut().rfind(|option| option.name == own.name) {
+            Some(option) => option.clone_from(own),
+            None => fio.push(own.clone()),
+        }
+    }
+    with_options(cell.clone(), fio)
 }
 
 /// Whether an option makes fio write to its file: any `rw` value that names writes or trims.

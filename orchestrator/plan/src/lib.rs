@@ -11,7 +11,7 @@ mod make;
 mod next;
 mod trials;
 
-pub use cells::expand;
+pub use cells::{cell_of, expand};
 pub use estimate::{Estimate, estimate};
 pub use make::{PlanError, ResolvedVariant, make_plan};
 pub use next::{INTERRUPTED, Next, next, outstanding_visits};

@@ -9,13 +9,15 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
-/// What one variant runs, pinned.
+/// One kernel of a variant, pinned. A ladder has several, the base first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResolvedVariant {
+    /// Index in [`Experiment::variants`].
+    pub variant: usize,
+    /// Which kernel of a ladder: 0 is the base.
+    pub step: Option<u32>,
     /// Its kernel.
     pub kernel: PlannedKernel,
-    /// Files that differ from the baseline's tree.
-    pub changed_files: Vec<String>,
 }
 
 /// Why there is no plan.
@@ -48,12 +50,49 @@ pub enum PlanError {
         /// What there is.
         known: String,
     },
+    /// A name of a ladder's step that it does not have.
+    #[error("no variant is named {name:?}; there are {known}")]
+    NoVariant {
+        /// As written.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// Boards that need different kernels.
+    #[error(
+        "board {one:?} is {one_arch} and board {other:?} is {other_arch}: a run builds one kernel of each variant, so run \
+         the experiment once for each architecture"
+    )]
+    SeveralArchitectures {
+        /// A board.
+        one: String,
+        /// Its architecture.
+        one_arch: &'static str,
+        /// Another board.
+        other: String,
+        /// Its architecture.
+        other_arch: &'static str,
+    },
+    /// A variant's fio option that a workload has as an axis.
+    #[error(
+        "variant {variant:?} sets the fio option {option:?}, which is an axis of workload {workload:?}: its tests would be \
+         one and the same"
+    )]
+    OverriddenAxis {
+        /// The variant.
+        variant: String,
+        /// The option.
+        option: String,
+        /// The workload.
+        workload: String,
+    },
     /// No cell is left.
     #[error("the workloads have no cell to run: `exclude` removes all of them")]
     NoCells,
 }
 
-/// The plan of an experiment. `resolved[i]` belongs to `experiment.variants[i]`.
+/// The plan of an experiment from all its kernels, in the order of `experiment.variants`; those of a ladder in their order.
+/// Which files differ is left to the caller, who has git.
 pub fn make_plan(
     experiment: &Experiment,
     experiment_digest: &str,
@@ -61,8 +100,8 @@ pub fn make_plan(
     resolved: &[ResolvedVariant],
     seed: u64,
 ) -> Result<Plan, PlanError> {
-    assert_eq!(experiment.variants.len(), resolved.len(), "every variant is resolved");
     let boards = chosen_boards(experiment, lab)?;
+    require_one_architecture(&boards)?;
     require_targets(experiment)?;
     let cells = expand(experiment);
     if cells.is_empty() {
@@ -71,15 +110,21 @@ pub fn make_plan(
     for board in &boards {
         require_scratch(board, &cells)?;
     }
+    require_axes(experiment, &cells)?;
+    let variants: Vec<PlannedVariant> =
+        resolved.iter().map(|kernel| planned_variant(&experiment.variants[kernel.variant], kernel)).collect();
+    let baseline = named(&experiment.baseline, &variants, Side::Reference)?;
+    let pairs = pairs(experiment, &variants, &baseline)?;
+    let boards = boards.into_iter().map(|board| planned_board(experiment, &variants, board, seed)).collect();
     Ok(Plan {
         name: experiment.name.clone(),
         title: experiment.title.clone(),
         experiment_digest: experiment_digest.to_owned(),
         seed,
-        variants: experiment.variants.iter().zip(resolved).map(|(v, r)| planned_variant(v, r)).collect(),
-        baseline: experiment.baseline.clone(),
-        pairs: pairs(experiment),
-        boards: boards.into_iter().map(|board| planned_board(experiment, board, seed)).collect(),
+        variants,
+        baseline,
+        pairs,
+        boards,
         cells,
         trials: experiment.schedule.trials,
         warmup: experiment.schedule.warmup,
@@ -131,17 +176,79 @@ fn require_scratch(board: &BoardSpec, cells: &[Cell]) -> Result<(), PlanError> {
     }
 }
 
+fn require_one_architecture(boards: &[&BoardSpec]) -> Result<(), PlanError> {
+    let first = boards[0];
+    match boards.iter().find(|board| board.arch != first.arch) {
+        Some(other) => Err(PlanError::SeveralArchitectures {
+            one: first.name.0.clone(),
+            one_arch: first.arch.kernel_name(),
+            other: other.name.0.clone(),
+            other_arch: other.arch.kernel_name(),
+        }),
+        None => Ok(()),
+    }
+}
+
+fn require_axes(experiment: &Experiment, cells: &[Cell]) -> Result<(), PlanError> {
+    for variant in &experiment.variants {
+        for option in &variant.fio {
+            if let Some(cell) =
+                cells.iter().find(|cell| cell.axes.iter().any(|axis| axis.name == option.name))
+            {
+                return Err(PlanError::OverriddenAxis {
+                    variant: variant.name.0.clone(),
+                    option: option.name.clone(),
+                    workload: cell.workload.clone(),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Where a name stands.
+#[derive(Clone, Copy)]
+enum Side {
+    Candidate,
+    Reference,
+}
+
+/// The variant of that name. A ladder's own name means its base where others are compared with it, else its last step.
+fn named(name: &VariantName, variants: &[PlannedVariant], side: Side) -> Result<VariantName, PlanError> {
+    let is_step = |planned: &&PlannedVariant| {
+        let step = planned.name.0.strip_prefix(name.0.as_str());
+        step.is_some_and(|step| {
+            step == " base" || step.strip_prefix(" +").is_some_and(|n| n.parse::<u32>().is_ok())
+        })
+    };
+    let exact = variants.iter().find(|planned| planned.name == *name);
+    let mut steps = variants.iter().filter(is_step);
+    let found = exact.or_else(|| match side {
+        Side::Reference => steps.next(),
+        Side::Candidate => steps.next_back(),
+    });
+    found.map(|planned| planned.name.clone()).ok_or_else(|| PlanError::NoVariant {
+        name: name.0.clone(),
+        known: join(variants.iter().map(|planned| planned.name.0.as_str())),
+    })
+}
+
 fn join<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.collect();
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
 fn planned_variant(variant: &Variant, resolved: &ResolvedVariant) -> PlannedVariant {
+    let name = match resolved.step {
+        None => variant.name.clone(),
+        Some(0) => VariantName(format!("{} base", variant.name)),
+        Some(step) => VariantName(format!("{} +{step}", variant.name)),
+    };
     PlannedVariant {
-        name: variant.name.clone(),
-        stamp: stamp(variant, resolved),
+        stamp: stamp(&name, variant, resolved),
+        name,
         kernel: resolved.kernel.clone(),
-        changed_files: resolved.changed_files.clone(),
+        changed_files: Vec::new(),
         cmdline: variant.cmdline.clone(),
         knobs: variant.knobs.clone(),
         fio: variant.fio.clone(),
@@ -150,7 +257,7 @@ fn planned_variant(variant: &Variant, resolved: &ResolvedVariant) -> PlannedVari
 
 /// Twelve hexadecimal digits over all that distinguishes a variant, its name included: two variants of equal
 /// content still carry different stamps, so that a swapped boot is seen.
-fn stamp(variant: &Variant, resolved: &ResolvedVariant) -> String {
+fn stamp(name: &VariantName, variant: &Variant, resolved: &ResolvedVariant) -> String {
     let kernel = match &resolved.kernel {
         // The tree is what is built, by whatever path it came about.
         PlannedKernel::Built(source) => serde_json::json!([
@@ -166,29 +273,36 @@ fn stamp(variant: &Variant, resolved: &ResolvedVariant) -> String {
         }
         PlannedKernel::Running => serde_json::json!("running"),
     };
-    let content = serde_json::json!([variant.name, kernel, variant.cmdline, variant.knobs, variant.fio]);
+    let content = serde_json::json!([name, kernel, variant.cmdline, variant.knobs, variant.fio]);
     blake3::hash(content.to_string().as_bytes()).to_hex()[..12].to_owned()
 }
 
 /// Every other variant against the baseline, then the further pairs that are not among them.
-fn pairs(experiment: &Experiment) -> Vec<(VariantName, VariantName)> {
-    let baseline = &experiment.baseline;
-    let mut pairs: Vec<(VariantName, VariantName)> = experiment
-        .variants
-        .iter()
-        .filter(|variant| &variant.name != baseline)
-        .map(|variant| (variant.name.clone(), baseline.clone()))
-        .collect();
-    for pair in &experiment.against {
-        if !pairs.contains(pair) {
-            pairs.push(pair.clone());
+fn pairs(
+    experiment: &Experiment,
+    variants: &[PlannedVariant],
+    baseline: &VariantName,
+) -> Result<Vec<(VariantName, VariantName)>, PlanError> {
+    let others = variants.iter().filter(|variant| &variant.name != baseline);
+    let mut pairs: Vec<(VariantName, VariantName)> =
+        others.map(|variant| (variant.name.clone(), baseline.clone())).collect();
+    for (candidate, reference) in &experiment.against {
+        let pair =
+            (named(candidate, variants, Side::Candidate)?, named(reference, variants, Side::Reference)?);
+        if !pairs.contains(&pair) {
+            pairs.push(pair);
         }
     }
-    pairs
+    Ok(pairs)
 }
 
-fn planned_board(experiment: &Experiment, board: &BoardSpec, seed: u64) -> PlannedBoard {
-    let names: Vec<VariantName> = experiment.variants.iter().map(|variant| variant.name.clone()).collect();
+fn planned_board(
+    experiment: &Experiment,
+    variants: &[PlannedVariant],
+    board: &BoardSpec,
+    seed: u64,
+) -> PlannedBoard {
+    let names: Vec<VariantName> = variants.iter().map(|variant| variant.name.clone()).collect();
     let mut random = Pcg64Mcg::seed_from_u64(board_seed(seed, board));
     let rounds = (0..experiment.schedule.visits)
         .map(|_| {

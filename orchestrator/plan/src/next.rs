@@ -71,9 +71,10 @@ fn slots(plan: &Plan) -> impl Iterator<Item = (&BoardName, u32, &VariantName)> {
     })
 }
 
-/// Whether a place needs nothing more: visited, given up, without a kernel, or with nothing to compare it with.
+/// Whether a place needs nothing more: visited, given up, without a kernel, the same as another variant, or with nothing to
+/// compare it with.
 fn settled(plan: &Plan, run: &Run, board: &BoardName, round: u32, variant: &VariantName) -> bool {
-    if not_built(run, variant) || incomparable(plan, run) {
+    if not_built(run, variant) || incomparable(plan, run) || run.same_as(variant).is_some() {
         return true;
     }
     let Some(board) = run.boards.get(board) else { return false };

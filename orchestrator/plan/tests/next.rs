@@ -6,8 +6,8 @@ mod support;
 mod world;
 
 use kab_model::{
-    BoardName, BuildState, Cell, CellId, Event, FailureClass, Limits, Outcome, Plan, Run, TrialKey,
-    TrialState, VariantName, Visit, VisitState,
+    Artifact, BoardName, BuildState, Cell, CellId, Event, FailureClass, FioOption, Knob, Limits, Outcome,
+    Plan, PlannedKernel, PlannedVariant, Run, TrialKey, TrialState, VariantName, Visit, VisitState,
 };
 use kab_plan::{INTERRUPTED, Next, NextTrial, next, next_trial, outstanding_visits, unmeasured};
 use proptest::prelude::*;
@@ -403,4 +403,70 @@ fn a_finished_run_stays_finished() {
     let mut events = live(&plan, World::new(vec![Fate::Well], BTreeSet::new()));
     events.push(Event::Opened { kab: "2".into(), pid: 1 });
     assert_eq!(next(&plan, &Run::from_events(&events)), Next::Finish);
+}
+
+/// Three variants; what `change` makes of their artifacts and of the plan.
+fn built(change: impl Fn(&mut Plan, &mut [Artifact])) -> (Plan, Run) {
+    let mut plan = plan(Shape { variants: 3, boards: 1, visits: 2, cells: 1, trials: 1, warmup: 0 }, 1);
+    let names: Vec<VariantName> = plan.variants.iter().map(|variant| variant.name.clone()).collect();
+    let mut artifacts: Vec<Artifact> = names.iter().map(world::artifact).collect();
+    change(&mut plan, &mut artifacts);
+    let mut events = vec![Event::Planned { plan: Box::new(plan.clone()) }];
+    let made = names.into_iter().zip(artifacts);
+    events.extend(made.map(|(variant, artifact)| Event::Built { variant, artifact, config: None }));
+    (plan, Run::from_events(&events))
+}
+
+/// For each variant the one that stands for it.
+fn stands(change: impl Fn(&mut Plan, &mut [Artifact])) -> Vec<Option<String>> {
+    let (plan, run) = built(change);
+    plan.variants.iter().map(|variant| run.same_as(&variant.name).map(|same| same.0.clone())).collect()
+}
+
+#[test]
+fn what_nothing_can_tell_apart_is_measured_once() {
+    let same = |_: &mut Plan, artifacts: &mut [Artifact]| artifacts[2].image_digest = "v0".into();
+    let (plan, run) = built(same);
+    assert_eq!(run.same_as(&"v2".into()), Some(&"v0".into()));
+    assert_eq!(outstanding_visits(&plan, &run), 4, "two rounds of v0 and v1");
+    let events = live(&plan, World::same_images(&["v0", "v2"]));
+    assert!(Run::from_events(&events).visits().all(|visit| visit.key.variant.0 != "v2"));
+}
+
+#[test]
+fn the_baseline_stands_for_its_equals_and_whatever_differs_stands_for_itself() {
+    let all = |artifacts: &mut [Artifact]| artifacts.iter_mut().for_each(|a| a.image_digest = "d".into());
+    let some = |name: &str| Some(name.to_owned());
+    assert_eq!(stands(|_, _| {}), [None, None, None]);
+    assert_eq!(stands(|_, a| all(a)), [None, some("v0"), some("v0")]);
+    let baseline = |plan: &mut Plan, a: &mut [Artifact]| {
+        all(a);
+        plan.baseline = "v1".into();
+    };
+    assert_eq!(stands(baseline), [some("v1"), None, some("v1")]);
+    let changes: [fn(&mut PlannedVariant, &mut Artifact); 7] = [
+        |variant, _| variant.cmdline = Some("quiet".into()),
+        |variant, _| variant.knobs.push(Knob { name: "queue.x".into(), value: "1".into() }),
+        |variant, _| variant.fio.push(FioOption { name: "iodepth".into(), value: "1".into() }),
+        |variant, _| match &mut variant.kernel {
+            PlannedKernel::Built(source) => source.placebo = true,
+            other => panic!("{other:?}"),
+        },
+        |_, artifact| artifact.dtbs_digest = Some("d".into()),
+        |_, artifact| artifact.modules_digest = Some("d".into()),
+        |_, artifact| artifact.image_digest = "e".into(),
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let changed = |plan: &mut Plan, a: &mut [Artifact]| {
+            all(a);
+            change(&mut plan.variants[1], &mut a[1]);
+        };
+        assert_eq!(stands(changed), [None, None, some("v0")], "change {number}");
+    }
+    let spaces = |plan: &mut Plan, a: &mut [Artifact]| {
+        all(a);
+        plan.variants[0].cmdline = Some("a  b ".into());
+        plan.variants[1].cmdline = Some("a b".into());
+    };
+    assert_eq!(stands(spaces), [None, some("v0"), None]);
 }

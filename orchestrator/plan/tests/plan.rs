@@ -4,9 +4,9 @@
 mod support;
 
 use kab_model::{
-    ConfigItem, Experiment, Knob, PinnedFile, PinnedKernel, Plan, PlannedKernel, Toolchain, VariantName,
+    Arch, ConfigItem, Experiment, Knob, PinnedFile, PinnedKernel, Plan, PlannedKernel, Toolchain, VariantName,
 };
-use kab_plan::{PlanError, estimate, make_plan};
+use kab_plan::{PlanError, ResolvedVariant, cell_of, estimate, make_plan};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -111,6 +111,101 @@ fn targets_must_be_named_and_listed() {
     assert_eq!(error.to_string(), r#"board "b0" has no scratch target "other"; it has disk"#);
     experiment.target = None;
     assert_eq!(made(&experiment).unwrap_err(), PlanError::NoTarget { workload: "w".into() });
+}
+
+/// `v1` is a ladder of two steps.
+fn with_ladder() -> Vec<ResolvedVariant> {
+    let kernel = |variant, step, number| ResolvedVariant {
+        variant,
+        step,
+        kernel: PlannedKernel::Built(Box::new(support::pinned(number))),
+    };
+    vec![
+        kernel(0, None, 0),
+        kernel(1, Some(0), 1),
+        kernel(1, Some(1), 2),
+        kernel(1, Some(2), 3),
+        kernel(2, None, 4),
+    ]
+}
+
+#[test]
+fn a_ladder_becomes_a_variant_a_step() {
+    let mut experiment = experiment(SHAPE);
+    experiment.baseline = "v1".into();
+    experiment.against =
+        vec![("v1 +2".into(), "v1 +1".into()), ("v1".into(), "v0".into()), ("v0".into(), "v1 +1".into())];
+    let plan = make_plan(&experiment, "digest", &lab(2), &with_ladder(), 1).unwrap();
+    let names: Vec<&str> = plan.variants.iter().map(|variant| &*variant.name.0).collect();
+    assert_eq!(names, ["v0", "v1 base", "v1 +1", "v1 +2", "v2"]);
+    assert_eq!(plan.baseline, "v1 base".into());
+    let pairs: Vec<(&str, &str)> = plan.pairs.iter().map(|(a, b)| (&*a.0, &*b.0)).collect();
+    let base = "v1 base";
+    let against = [("v1 +2", "v1 +1"), ("v1 +2", "v0"), ("v0", "v1 +1")];
+    let expected = [("v0", base), ("v1 +1", base), ("v1 +2", base), ("v2", base)].into_iter().chain(against);
+    assert_eq!(pairs, expected.collect::<Vec<_>>());
+    for round in &plan.boards[0].rounds {
+        assert_eq!(round.iter().collect::<BTreeSet<_>>().len(), 5, "{round:?}");
+    }
+    let stamps: BTreeSet<&str> = plan.variants.iter().map(|variant| &*variant.stamp).collect();
+    assert_eq!(stamps.len(), 5);
+}
+
+#[test]
+fn steps_that_a_ladder_does_not_have_are_told() {
+    for (baseline, against) in [("v1 +3", None), ("v0", Some("v1 +7")), ("v2 base", None)] {
+        let mut experiment = experiment(SHAPE);
+        experiment.baseline = baseline.into();
+        experiment.against = against.map(|name| (name.into(), "v2".into())).into_iter().collect();
+        let error = make_plan(&experiment, "digest", &lab(2), &with_ladder(), 1).unwrap_err();
+        let told = format!(
+            "no variant is named {:?}; there are v0, v1 base, v1 +1, v1 +2, v2",
+            against.unwrap_or(baseline)
+        );
+        assert_eq!(error.to_string(), told);
+    }
+}
+
+#[test]
+fn boards_of_two_architectures_need_two_runs() {
+    let mut lab = lab(2);
+    lab.boards[1].arch = Arch::Arm64;
+    let error = make_plan(&experiment(SHAPE), "digest", &lab, &resolved(3), 1).unwrap_err();
+    assert!(
+        error.to_string().starts_with(r#"board "b0" is x86_64 and board "b1" is arm64: a run builds"#),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_variant_changes_the_options_of_a_cell_and_not_its_identity() {
+    let mut experiment = experiment(SHAPE);
+    let own = [("iodepth", "8"), ("rw", "randwrite"), ("runtime", "3s"), ("time_based", "1")];
+    experiment.variants[1].fio = own.map(|(name, value)| support::option(name, value)).to_vec();
+    let plan = made(&experiment).unwrap();
+    let cell = &plan.cells[0];
+    assert_eq!(&cell_of(&plan.variants[0], cell), cell);
+    let changed = cell_of(&plan.variants[1], cell);
+    assert_eq!((&changed.id, &changed.label, &changed.axes), (&cell.id, &cell.label, &cell.axes));
+    let options: Vec<(&str, &str)> = changed.fio.iter().map(|o| (&*o.name, &*o.value)).collect();
+    let expected =
+        [("rw", "randwrite"), ("bs", "4k"), ("iodepth", "8"), ("runtime", "3s"), ("time_based", "1")];
+    assert_eq!(options, expected);
+    assert!(changed.writes && !cell.writes);
+    assert_eq!(changed.planned_ms, Some(3000));
+}
+
+#[test]
+fn an_axis_cannot_be_a_variants_own_option() {
+    let mut experiment = experiment(SHAPE);
+    experiment.variants[1].fio = vec![support::option("bs", "8k")];
+    let error = made(&experiment).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with(r#"variant "v1" sets the fio option "bs", which is an axis of workload "w""#),
+        "{error}"
+    );
 }
 
 #[test]

@@ -87,7 +87,7 @@ pub(crate) fn legend(setting: &Setting, exploratory: &[BoardView]) -> Vec<String
         parts.push("(-) (+) likely, 1 in 20 false (Benjamini-Hochberg)");
     }
     if seen.contains(&Verdict::Identical) {
-        parts.push("== identical image");
+        parts.push("== identical by construction");
     }
     lines.extend((!parts.is_empty()).then(|| parts.join("  ")));
     lines

@@ -1,8 +1,10 @@
 //! What differs between variants, and only that: source, configuration, command line, compiler, image.
 
-use crate::findings::{Difference, Variant};
+use crate::findings::{Difference, Series, Variant};
 use crate::quantity::letter;
-use kab_model::{Applied, BuildState, ConfigItem, ConfigValue, Plan, PlannedVariant, Run, Toolchain};
+use kab_model::{
+    Applied, BuildState, ConfigItem, ConfigValue, Plan, PlannedKernel, PlannedVariant, Run, Toolchain,
+};
 
 /// The plan stops listing changed files here.
 const FILES_LISTED: usize = 1000;
@@ -24,6 +26,7 @@ fn variant(run: &Run, plan: &Plan, index: usize) -> Variant {
         release: release(run, planned),
         on_top_of: on_top_of(plan, index),
         patches: patches(planned),
+        series: series(planned),
         differences: baseline.map(|baseline| differences(run, planned, baseline)).unwrap_or_default(),
         build_error: match run.builds.get(&planned.name) {
             Some(BuildState::Failed(error)) => Some(error.clone()),
@@ -65,15 +68,25 @@ fn patches(planned: &PlannedVariant) -> Vec<String> {
     planned.changes().iter().flat_map(subjects).collect()
 }
 
-/// Equal bytes and an equal command line: no measurement can tell the two apart.
+/// What the cover letters say.
+fn series(planned: &PlannedVariant) -> Vec<Series> {
+    let told = |change: &Applied| match change {
+        Applied::Series(series) => Some(Series {
+            title: series.title.clone(),
+            version: series.version,
+            message_id: series.message_id.clone(),
+            applied: series.subjects.len(),
+            of: series.of,
+        }),
+        _ => None,
+    };
+    planned.changes().iter().filter_map(told).collect()
+}
+
+/// The variant that stands for this one: no measurement can tell the two apart.
 fn same_as(run: &Run, plan: &Plan, index: usize) -> Option<usize> {
-    let planned = &plan.variants[index];
-    let image = &run.artifact(&planned.name)?.image_digest;
-    (0..index).find(|at| {
-        let other = &plan.variants[*at];
-        cmdline(other) == cmdline(planned)
-            && run.artifact(&other.name).is_some_and(|artifact| artifact.image_digest == *image)
-    })
+    let same = run.same_as(&plan.variants[index].name)?;
+    plan.variants.iter().position(|variant| variant.name == *same)
 }
 
 fn differences(run: &Run, planned: &PlannedVariant, baseline: &PlannedVariant) -> Vec<Difference> {
@@ -91,6 +104,7 @@ fn differences(run: &Run, planned: &PlannedVariant, baseline: &PlannedVariant) -
             more: count >= FILES_LISTED,
         });
     }
+    found.extend(changes(run, planned, baseline));
     found.extend(config(run, planned, baseline));
     if cmdline(planned) != cmdline(baseline) {
         found.push(Difference::Cmdline {
@@ -102,7 +116,78 @@ fn differences(run: &Run, planned: &PlannedVariant, baseline: &PlannedVariant) -
     if from != to {
         found.push(Difference::Compiler { from, to });
     }
+    found.extend(settings(planned, baseline));
     found
+}
+
+/// What was changed besides series, and kernels that were not built here.
+fn changes(run: &Run, planned: &PlannedVariant, baseline: &PlannedVariant) -> Vec<Difference> {
+    let mut found = Vec::new();
+    let own = || planned.changes().iter().filter(|change| !baseline.changes().contains(change));
+    let reverts = own().filter_map(|change| match change {
+        Applied::Revert(commit) => {
+            let hash: String = commit.commit.chars().take(12).collect();
+            Some(format!("{hash} (\"{}\")", commit.subject))
+        }
+        _ => None,
+    });
+    let commits: Vec<String> = reverts.collect();
+    if !commits.is_empty() {
+        found.push(Difference::Reverts { commits });
+    }
+    found.extend(own().filter_map(|change| match change {
+        Applied::Uncommitted { files } => Some(Difference::Uncommitted { files: *files }),
+        _ => None,
+    }));
+    let patches = own().filter_map(|change| match change {
+        Applied::DeviceTree { source } => Some(source.clone()),
+        _ => None,
+    });
+    let overlay = |variant: &PlannedVariant| variant.source().and_then(|source| source.overlay.clone());
+    let overlay =
+        overlay(planned).filter(|own| overlay(baseline).is_none_or(|other| other.digest != own.digest));
+    let overlay = overlay.and_then(|file| Some(file.path.file_name()?.to_string_lossy().into_owned()));
+    let sources: Vec<String> = patches.chain(overlay).collect();
+    if !sources.is_empty() {
+        let image = |variant: &PlannedVariant| run.artifact(&variant.name).map(|a| &a.image_digest);
+        let only = image(planned).is_some_and(|own| image(baseline) == Some(own));
+        found.push(Difference::DeviceTree { sources, only });
+    }
+    let built = |variant: &PlannedVariant| matches!(variant.kernel, PlannedKernel::Built(_));
+    if built(planned) != built(baseline) {
+        found.push(Difference::Prebuilt);
+    }
+    let placebo = |variant: &PlannedVariant| variant.source().is_some_and(|source| source.placebo);
+    if placebo(planned) != placebo(baseline) {
+        found.push(Difference::Placebo);
+    }
+    found
+}
+
+/// Knobs and fio options, `+` added and `-` missing against the baseline.
+fn settings(planned: &PlannedVariant, baseline: &PlannedVariant) -> Vec<Difference> {
+    let knobs = |variant: &PlannedVariant| -> Vec<String> {
+        variant.knobs.iter().map(|knob| format!("{}={}", knob.name, knob.value)).collect()
+    };
+    let fio = |variant: &PlannedVariant| -> Vec<String> {
+        variant.fio.iter().map(|option| format!("{}={}", option.name, option.value)).collect()
+    };
+    let mut found = Vec::new();
+    let items = signed(&knobs(planned), &knobs(baseline));
+    if !items.is_empty() {
+        found.push(Difference::Knobs { items });
+    }
+    let items = signed(&fio(planned), &fio(baseline));
+    if !items.is_empty() {
+        found.push(Difference::Fio { items });
+    }
+    found
+}
+
+fn signed(own: &[String], other: &[String]) -> Vec<String> {
+    let missing = other.iter().filter(|item| !own.contains(item)).map(|item| format!("-{item}"));
+    let added = own.iter().filter(|item| !other.contains(item)).map(|item| format!("+{item}"));
+    missing.chain(added).collect()
 }
 
 fn config(run: &Run, planned: &PlannedVariant, baseline: &PlannedVariant) -> Option<Difference> {

@@ -120,12 +120,29 @@ pub struct Variant {
     pub on_top_of: Option<usize>,
     /// Subjects of the series.
     pub patches: Vec<String>,
+    /// What is known of each series beyond its subjects.
+    pub series: Vec<Series>,
     /// What distinguishes it from the baseline; empty for the baseline.
     pub differences: Vec<Difference>,
     /// Why it could not be built.
     pub build_error: Option<String>,
-    /// An earlier variant with the same image and the same command line: identical by construction.
+    /// The variant that stands for this one, which is identical by construction and not run.
     pub same_as: Option<usize>,
+}
+
+/// A series as its cover letter has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Series {
+    /// Subject of the cover letter.
+    pub title: Option<String>,
+    /// Version, from 1.
+    pub version: Option<u32>,
+    /// Message-id without angle brackets.
+    pub message_id: Option<String>,
+    /// Patches that were applied.
+    pub applied: usize,
+    /// Patches that the whole series has, where only some were applied.
+    pub of: Option<u32>,
 }
 
 /// One way in which a variant differs from the baseline.
@@ -148,6 +165,37 @@ pub enum Difference {
     },
     /// The requested configuration is the same but the final one is not.
     FinalConfig,
+    /// Commits that were reverted: `0123456789ab ("subject")`.
+    Reverts {
+        /// The commits.
+        commits: Vec<String>,
+    },
+    /// Changes of a working tree that are not committed.
+    Uncommitted {
+        /// Files.
+        files: usize,
+    },
+    /// The device tree.
+    DeviceTree {
+        /// Files that change it.
+        sources: Vec<String>,
+        /// Whether the images are equal.
+        only: bool,
+    },
+    /// Settings at run time.
+    Knobs {
+        /// `NAME=VALUE`.
+        items: Vec<String>,
+    },
+    /// fio options of the variant.
+    Fio {
+        /// `NAME=VALUE`.
+        items: Vec<String>,
+    },
+    /// One of the two was built by somebody else.
+    Prebuilt,
+    /// The same source with functions aligned differently.
+    Placebo,
     /// The variant's own command line.
     Cmdline {
         /// The baseline's.

@@ -272,7 +272,12 @@ fn progress(run: &Run, plan: &Plan) -> Progress {
     Progress {
         finished: run.finished,
         done: run.visits().filter(|v| matches!(v.state, VisitState::Ended | VisitState::Failed(..))).count(),
-        planned: plan.boards.iter().flat_map(|board| &board.rounds).map(Vec::len).sum(),
+        planned: plan
+            .boards
+            .iter()
+            .flat_map(|board| board.rounds.iter().flatten())
+            .filter(|variant| run.same_as(variant).is_none())
+            .count(),
     }
 }
 

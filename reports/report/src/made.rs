@@ -1,6 +1,6 @@
 //! How the numbers were made: what differs between variants, the schedule, the commands, the ids.
 
-use crate::findings::{Difference, Timing, Variant};
+use crate::findings::{Difference, Series, Timing, Variant};
 use crate::quantity::{clip, counted, kept, seconds};
 use crate::sections::Setting;
 use crate::view::Listed;
@@ -56,7 +56,24 @@ fn series(setting: &Setting, variant: &Variant) -> Listed {
     if variant.patches.len() > SUBJECTS {
         items.push(format!("and {} more", variant.patches.len() - SUBJECTS));
     }
-    Listed { text: format!("{} = {base} plus", variant.letter), items }
+    let told = variant.series.iter().filter_map(|series| cover(setting, series));
+    let told: Vec<String> = told.collect();
+    Listed {
+        text: format!("{} = {base} plus {}", variant.letter, told.join("; ")).trim_end().to_owned(),
+        items,
+    }
+}
+
+/// `"title" v2, 2 of 3 patches, <message-id>`: what is known of it.
+fn cover(setting: &Setting, series: &Series) -> Option<String> {
+    let mut parts: Vec<String> = Vec::new();
+    if let Some(title) = &series.title {
+        let version = series.version.filter(|version| *version > 1).map(|version| format!(" v{version}"));
+        parts.push(format!("\"{}\"{}", clip(&setting.plain(title), 100), version.unwrap_or_default()));
+    }
+    parts.extend(series.of.map(|of| format!("{} of {of} patches", series.applied)));
+    parts.extend(series.message_id.as_ref().map(|id| format!("<{}>", clip(&setting.plain(id), 60))));
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 fn sentence(setting: &Setting, difference: &Difference) -> String {
@@ -73,6 +90,26 @@ fn sentence(setting: &Setting, difference: &Difference) -> String {
                 some_of(items.iter().map(|item| plain(item)).collect(), items.len(), "items")
             )
         }
+        Difference::Reverts { commits } => {
+            let all = commits.iter().map(|commit| clip(&setting.plain(commit), 100)).collect();
+            format!("reverts {}", some_of(all, commits.len(), "commits"))
+        }
+        Difference::Uncommitted { files } => format!("{} not committed", counted(*files, "file")),
+        Difference::DeviceTree { sources, only } => {
+            let only = if *only { "device tree only" } else { "device tree" };
+            format!(
+                "{only}, by {}",
+                some_of(sources.iter().map(|s| plain(s)).collect(), sources.len(), "files")
+            )
+        }
+        Difference::Knobs { items } => {
+            format!("knobs {}", some_of(items.iter().map(|item| plain(item)).collect(), items.len(), "items"))
+        }
+        Difference::Fio { items } => {
+            format!("fio {}", some_of(items.iter().map(|item| plain(item)).collect(), items.len(), "options"))
+        }
+        Difference::Prebuilt => "a kernel that kab did not build".to_owned(),
+        Difference::Placebo => "same source, functions aligned differently (layout noise)".to_owned(),
         Difference::FinalConfig => "final .config differs".to_owned(),
         Difference::Cmdline { from, to } => format!("cmdline {} -> {}", or_none(from), or_none(to)),
         Difference::Compiler { from, to } => format!("compiler {} -> {}", plain(from), plain(to)),

@@ -223,7 +223,7 @@ fn named(setting: &Setting, variant: &Variant) -> Named {
         origin.push(format!("{base} + {}", counted_patches(variant.patches.len())));
     }
     if let Some(same) = variant.same_as {
-        origin.push(format!("identical image to {}", setting.letter(same)));
+        origin.push(format!("identical by construction to {}", setting.letter(same)));
     }
     if variant.letter == findings.variants[findings.baseline].letter && findings.variants.len() > 2 {
         origin.push("baseline".to_owned());

@@ -4,9 +4,12 @@
 
 mod support;
 
-use kab_model::{Accel, ConfigItem, ConfigValue, Outcome, Run};
+use kab_model::{
+    Accel, Applied, CommitInfo, ConfigItem, ConfigValue, Knob, Outcome, PinnedFile, PlannedKernel, Run,
+    SeriesInfo,
+};
 use kab_report::{Findings, Options, findings, markdown, text};
-use support::{Fate, Lab, meta, reason, source, three_kernels, two_kernels};
+use support::{Fate, Lab, meta, option, reason, source, three_kernels, two_kernels};
 
 fn found(lab: &Lab) -> Findings {
     findings(&lab.run(), &meta())
@@ -170,8 +173,65 @@ fn identical_images_are_named() {
     let mut lab = two_kernels(6, [1.0; 4]);
     lab.same_image = vec![1];
     let report = short(&lab);
-    assert!(report.contains("B = v6.16 + series (A + 1 patch, identical image to A)"), "{report}");
+    assert!(report.contains("B = v6.16 + series (A + 1 patch, identical by construction to A)"), "{report}");
     assert!(report.contains("B vs A: IOPS identical in all 4 tests"), "{report}");
+}
+
+/// What the planner leaves out is neither missing nor incomplete.
+#[test]
+fn what_is_identical_needs_no_numbers_of_its_own() {
+    let mut lab = two_kernels(6, [1.0; 4]);
+    lab.same_image = vec![1];
+    for round in 0..6 {
+        lab.fates.insert((0, 1, round), Fate::Never);
+    }
+    let report = short(&lab);
+    assert!(report.contains("B vs A: IOPS identical in all 4 tests"), "{report}");
+    assert!(!report.contains("INCOMPLETE") && !report.contains("no verdict"), "{report}");
+    insta::assert_snapshot!(report);
+}
+
+/// One variant of each kind; the letters are in this order.
+fn all_kinds() -> Lab {
+    let names =
+        ["v6.16", "series", "reverted", "my tree", "mcq dtb", "rq2", "depth 8", "prebuilt", "placebo"];
+    let mut lab = Lab::new(&["vm-ufs"], &names, 2);
+    lab.same_image = vec![4, 5, 6];
+    for variant in &mut lab.plan.variants {
+        variant.changed_files.clear();
+        source(variant).reference = "v6.16".to_owned();
+    }
+    let commit =
+        CommitInfo { commit: "3c7ac40d7322".repeat(4)[..40].to_owned(), subject: "ufs: spin".to_owned() };
+    let series = SeriesInfo {
+        source: "x.mbox".to_owned(),
+        title: Some("scsi: ufs: fewer locks".to_owned()),
+        version: Some(3),
+        message_id: Some("20250730.1@lists.example".to_owned()),
+        subjects: vec!["scsi: ufs: spare a lock".to_owned()],
+        of: Some(2),
+    };
+    let variants = &mut lab.plan.variants;
+    source(&mut variants[1]).changes = vec![Applied::Series(series)];
+    source(&mut variants[2]).changes = vec![Applied::Revert(commit)];
+    source(&mut variants[3]).changes = vec![Applied::Uncommitted { files: 2 }];
+    source(&mut variants[4]).changes = vec![Applied::DeviceTree { source: "sm8650-mcq.patch".to_owned() }];
+    variants[5].knobs = vec![Knob { name: "queue.rq_affinity".to_owned(), value: "2".to_owned() }];
+    variants[6].fio = vec![option("iodepth", "8")];
+    source(&mut variants[8]).placebo = true;
+    lab
+}
+
+#[test]
+fn every_kind_of_variant_is_told() {
+    let mut lab = all_kinds();
+    let mut run = lab.run();
+    let file = PinnedFile { path: "/home/me/Image".into(), digest: "d".to_owned() };
+    lab.plan.variants[7].kernel = PlannedKernel::Prebuilt { image: file, dtb: None, modules: None };
+    run.plan = Some(lab.plan);
+    let report = text(&findings(&run, &meta()), Options::default()).unwrap();
+    assert!(!report.contains("/home"), "{report}");
+    insta::assert_snapshot!(report);
 }
 
 #[test]

@@ -40,7 +40,7 @@ impl Builder for ScriptedBuilder {
             key: format!("key-{}", variant.name),
             arch,
             image,
-            image_digest: "d".into(),
+            image_digest: format!("d-{}", variant.name),
             build_id: Some(format!("id-{}{}", variant.name, self.0.drift())),
             dtbs: None,
             dtbs_digest: None,

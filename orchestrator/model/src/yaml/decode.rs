@@ -41,6 +41,11 @@ impl<'a> Decoder<'a> {
         Self { source, found }
     }
 
+    /// A decoder whose problems nobody sees.
+    pub(super) fn silent(&self) -> Decoder<'a> {
+        Decoder { source: self.source, found: Vec::new() }
+    }
+
     /// All problems so far.
     pub(super) fn finish(self) -> Vec<Diagnostic> {
         self.found

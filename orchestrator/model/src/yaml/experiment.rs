@@ -2,13 +2,14 @@
 
 use super::decode::{Decoder, Fields};
 use super::diagnostic::{Diagnostics, Severity};
-use super::kernel::{KERNEL, VARIANTS, variants};
+use super::kernel::KERNEL;
 use super::keys::{Choice, Key, MapSpec, Shape};
 use super::load::load;
 use super::located::{Context, Located};
 use super::scalar::{self, TextRule};
 use super::source::Source;
 use super::tree::{Node, Value};
+use super::variant::{VARIANTS, variants};
 use super::workload::{WORKLOAD, workloads};
 use crate::{Cooldown, Experiment, Metric, Order, ReportSpec, Schedule, TargetName, Variant, VariantName};
 use std::collections::HashSet;
@@ -199,11 +200,19 @@ fn baseline(decoder: &mut Decoder<'_>, fields: &Fields<'_>, names: &[&str]) -> O
 
 fn variant_name(decoder: &mut Decoder<'_>, node: &Node, names: &[&str]) -> Option<VariantName> {
     let text = decoder.item(node, "a variant", |text| scalar::text(&HEADING, text))?;
-    if names.contains(&text.as_str()) {
+    if names.contains(&text.as_str()) || is_step(&text, names) {
         return Some(VariantName(text));
     }
     decoder.unknown(node.span, &text, format!("no variant is named `{text}`"), names.iter().copied());
     None
+}
+
+/// `NAME base` and `NAME +2` name kernels of a ladder; that it has so many steps is known only later.
+fn is_step(text: &str, names: &[&str]) -> bool {
+    text.rsplit_once(' ').is_some_and(|(name, step)| {
+        let number = step.strip_prefix('+').and_then(|number| number.parse::<u32>().ok());
+        names.contains(&name) && (step == "base" || number.is_some_and(|number| number > 0))
+    })
 }
 
 fn against(

@@ -5,18 +5,14 @@ use super::keys::{Choice, Key, MapSpec, Shape};
 use super::located::Context;
 use super::scalar::{self, Problem, TextRule};
 use super::source::Span;
-use super::tree::{Entry, Node};
-use crate::{
-    Base, Change, ConfigItem, ConfigValue, Kernel, KernelSpec, SeriesSource, SeriesSpec, Toolchain, Variant,
-    VariantName,
-};
+use super::tree::Node;
+use crate::{ConfigItem, ConfigValue, Toolchain};
 use std::path::{Path, PathBuf};
 
-const CONFIG: Shape = Shape::List(&Shape::Text(TextRule::Line));
+pub(super) const CONFIG: Shape = Shape::List(&Shape::Text(TextRule::Line));
 const CONFIG_DOC: &str = "Make targets (defconfig), files of CONFIG_ lines (written with a `/`) and single options \
     (CONFIG_X=y, CONFIG_X=n?; the `?` skips an option that the kernel does not offer), applied in order.";
-const REPO: Shape = Shape::Text(TextRule::Repository);
-const WORD: Shape = Shape::Text(TextRule::GitWord);
+pub(super) const REPO: Shape = Shape::Text(TextRule::Repository);
 const PATH: Shape = Shape::Text(TextRule::Line);
 
 pub(super) const KERNEL: MapSpec = MapSpec {
@@ -29,82 +25,22 @@ pub(super) const KERNEL: MapSpec = MapSpec {
     ],
 };
 
-/// `variants:`
-pub(super) const VARIANTS: Shape = Shape::Table(TextRule::Heading, &Shape::Map(&VARIANT));
-
-const VARIANT: MapSpec = MapSpec {
-    what: "a variant",
-    hint: None,
-    keys: &[
-        Key::optional("repo", REPO, "A git repository: a path or a URL; `kernel.repo` by default."),
-        Key::required("ref", WORD, "A tag, branch or hash."),
-        Key::optional("series", PATH, "Patches on top of `ref`: an mbox, a folder of patches or one patch."),
-        Key::optional(
-            "config",
-            CONFIG,
-            "A list that starts with a target such as defconfig replaces `kernel.config`; any other is added to it.",
-        ),
-        Key::optional(
-            "toolchain",
-            Shape::Choice(TOOLCHAINS),
-            "Which compiler; `kernel.toolchain` by default.",
-        ),
-        Key::optional(
-            "cmdline",
-            Shape::Text(TextRule::CommandLine),
-            "Added to the kernel command line after the board's own.",
-        ),
-        Key::later("from", "Another variant that this one changes."),
-        Key::later("upto", "How many patches of the series to apply."),
-        Key::later("revert", "Commits to revert."),
-        Key::later("dts", "A patch to device tree sources."),
-        Key::later("dtbo", "A device tree overlay."),
-        Key::later("tree", "A working tree as it is, uncommitted changes included."),
-        Key::later("range", "Commits that become one variant each."),
-        Key::later("ladder", "Makes a range or series one variant a step."),
-        Key::later("knobs", "Settings at run time."),
-        Key::later("fio", "fio options of this variant."),
-        Key::later("image", "A kernel image that exists already."),
-        Key::later("dtb", "A device tree that exists already."),
-        Key::later("modules", "Modules that exist already."),
-        Key::later("running", "Whatever the board runs now."),
-        Key::later("placebo", "The same source, laid out differently."),
-    ],
-};
-
-const TOOLCHAINS: &[Choice] = &[
+pub(super) const TOOLCHAINS: &[Choice] = &[
     Choice::plain("gcc", "The host's gcc."),
     Choice::plain("llvm", "clang and the LLVM tools."),
-    Choice::later("cross", "A cross compiler by its prefix."),
+    Choice::with("cross", &Shape::Text(TextRule::GitWord), "gcc with a prefix, such as aarch64-linux-gnu-."),
 ];
 
 /// What `kernel:` says; every part may be left to the variants.
-struct Defaults {
-    repo: Option<String>,
-    config: Vec<ConfigItem>,
-    toolchain: Toolchain,
+pub(super) struct Defaults {
+    pub(super) repo: Option<String>,
+    pub(super) config: Vec<ConfigItem>,
+    pub(super) toolchain: Toolchain,
     /// A faulty `repo` is not reported again at each variant.
-    repo_given: bool,
+    pub(super) repo_given: bool,
 }
 
-/// All variants in the order of the file; `None` where one is faulty.
-pub(super) fn variants(
-    decoder: &mut Decoder<'_>,
-    fields: &Fields<'_>,
-    context: &Context<'_>,
-) -> Option<Vec<Variant>> {
-    let defaults = defaults(decoder, fields, context);
-    let node = fields.value("variants")?;
-    let entries = decoder.table(node, "variants", &VARIANTS);
-    if let [only] = entries {
-        decoder.warning(only.span, "there is only one variant, so nothing is compared");
-    }
-    let all: Vec<Option<Variant>> =
-        entries.iter().map(|entry| variant(decoder, entry, &defaults, context)).collect();
-    all.into_iter().collect()
-}
-
-fn defaults(decoder: &mut Decoder<'_>, fields: &Fields<'_>, context: &Context<'_>) -> Defaults {
+pub(super) fn defaults(decoder: &mut Decoder<'_>, fields: &Fields<'_>, context: &Context<'_>) -> Defaults {
     let none =
         Defaults { repo: None, config: Vec::new(), toolchain: Toolchain::default(), repo_given: false };
     let Some(node) = fields.value("kernel") else { return none };
@@ -113,66 +49,15 @@ fn defaults(decoder: &mut Decoder<'_>, fields: &Fields<'_>, context: &Context<'_
         return Defaults { repo_given: true, ..none };
     };
     Defaults {
-        repo: repo(decoder, &fields, context),
+        repo: repo(decoder, &fields, "repo", context),
         config: config(decoder, &fields, context),
         toolchain: toolchain(decoder, &fields).unwrap_or_default(),
         repo_given: fields.value("repo").is_some(),
     }
 }
 
-fn variant(
-    decoder: &mut Decoder<'_>,
-    entry: &Entry,
-    defaults: &Defaults,
-    context: &Context<'_>,
-) -> Option<Variant> {
-    if entry.value.is_nothing() {
-        decoder.error(entry.span, format!("the variant `{}` has no value", entry.key)).hint =
-            Some("write at least `{ref: v6.16}`".into());
-        return None;
-    }
-    let before = decoder.count_errors();
-    let fields = decoder.fields(&entry.value, &VARIANT)?;
-    let reference = decoder.text(&fields, "ref");
-    let own_repo = repo(decoder, &fields, context);
-    let series = series(decoder, &fields, context);
-    let own_config = config(decoder, &fields, context);
-    let toolchain = toolchain(decoder, &fields);
-    let cmdline = cmdline(decoder, &fields);
-    if own_repo.is_none()
-        && defaults.repo.is_none()
-        && !defaults.repo_given
-        && decoder.count_errors() == before
-    {
-        decoder.error(entry.span, format!("the variant `{}` has no repository", entry.key)).hint =
-            Some("write `repo:` here, or under `kernel:` for all variants".into());
-    }
-    let config =
-        if is_whole(&own_config) { own_config } else { [defaults.config.as_slice(), &own_config].concat() };
-    Some(Variant {
-        name: VariantName(entry.key.clone()),
-        kernel: Kernel::Built(Box::new(KernelSpec {
-            repo: own_repo.or_else(|| defaults.repo.clone())?,
-            base: Base::Ref(reference?),
-            changes: series.map(series_of).into_iter().collect(),
-            ladder: false,
-            config: with_base(config),
-            toolchain: toolchain.unwrap_or_else(|| defaults.toolchain.clone()),
-            overlay: None,
-            placebo: false,
-        })),
-        cmdline,
-        knobs: Vec::new(),
-        fio: Vec::new(),
-    })
-}
-
-fn series_of(path: PathBuf) -> Change {
-    Change::Series(SeriesSpec { source: SeriesSource::Path(path), upto: None, pick: Vec::new() })
-}
-
 /// Options alone configure nothing: `defconfig` comes first where no make target does.
-fn with_base(mut config: Vec<ConfigItem>) -> Vec<ConfigItem> {
+pub(super) fn with_base(mut config: Vec<ConfigItem>) -> Vec<ConfigItem> {
     if !is_whole(&config) {
         config.insert(0, ConfigItem::Base("defconfig".into()));
     }
@@ -181,24 +66,39 @@ fn with_base(mut config: Vec<ConfigItem>) -> Vec<ConfigItem> {
 
 /// Whether a list stands on its own: it starts with a target that writes a whole configuration. Targets such as
 /// `kvm_guest.config` add to one that is there.
-fn is_whole(config: &[ConfigItem]) -> bool {
+pub(super) fn is_whole(config: &[ConfigItem]) -> bool {
     matches!(config.first(), Some(ConfigItem::Base(target)) if !target.ends_with(".config"))
 }
 
-fn toolchain(decoder: &mut Decoder<'_>, fields: &Fields<'_>) -> Option<Toolchain> {
-    match decoder.choice(fields, "toolchain")?.0 {
-        "llvm" => Some(Toolchain::Llvm),
+pub(super) fn toolchain(decoder: &mut Decoder<'_>, fields: &Fields<'_>) -> Option<Toolchain> {
+    match decoder.choice(fields, "toolchain")? {
+        ("llvm", _) => Some(Toolchain::Llvm),
+        ("cross", Some(prefix)) => decoder.parsed(prefix, "`cross`", cross_prefix).map(Toolchain::Cross),
         _ => Some(Toolchain::Gcc),
     }
 }
 
+fn cross_prefix(text: &str) -> Result<String, Problem> {
+    let is_word =
+        text.chars().all(|c| c.is_ascii_alphanumeric() || "._-/".contains(c)) && !text.starts_with('-');
+    if is_word && text.ends_with('-') {
+        return Ok(text.to_owned());
+    }
+    Err(Problem::new("is no prefix of a cross compiler", "it ends with a dash: `aarch64-linux-gnu-`"))
+}
+
 /// A URL as it is, or an absolute path of something that exists.
-fn repo(decoder: &mut Decoder<'_>, fields: &Fields<'_>, context: &Context<'_>) -> Option<String> {
-    let text = decoder.text(fields, "repo")?;
+pub(super) fn repo(
+    decoder: &mut Decoder<'_>,
+    fields: &Fields<'_>,
+    key: &str,
+    context: &Context<'_>,
+) -> Option<String> {
+    let text = decoder.text(fields, key)?;
     if is_url(&text) {
         return Some(text);
     }
-    let path = existing(decoder, fields.value("repo")?.span, &text, context)?;
+    let path = existing(decoder, fields.value(key)?.span, &text, context)?;
     Some(path.to_string_lossy().into_owned())
 }
 
@@ -208,23 +108,13 @@ fn is_url(text: &str) -> bool {
         || text.split_once(':').is_some_and(|(host, _)| !host.contains('/') && !host.starts_with('.'))
 }
 
-fn series(decoder: &mut Decoder<'_>, fields: &Fields<'_>, context: &Context<'_>) -> Option<PathBuf> {
-    let text = decoder.text(fields, "series")?;
-    let span = fields.value("series")?.span;
-    if text.contains("://") {
-        decoder.later(span, "a series from a URL");
-        return None;
-    }
-    let local = text.contains('/') || context.resolve(&text).is_some_and(|path| (context.exists)(&path));
-    if text.contains('@') && !local {
-        decoder.later(span, "a series by its message-id");
-        return None;
-    }
-    existing(decoder, span, &text, context)
-}
-
 /// The absolute path of something that must be there.
-fn existing(decoder: &mut Decoder<'_>, span: Span, text: &str, context: &Context<'_>) -> Option<PathBuf> {
+pub(super) fn existing(
+    decoder: &mut Decoder<'_>,
+    span: Span,
+    text: &str,
+    context: &Context<'_>,
+) -> Option<PathBuf> {
     let Some(path) = context.resolve(text) else {
         decoder.error(span, "there is no home directory that `~/` could stand for");
         return None;
@@ -241,7 +131,7 @@ fn existing(decoder: &mut Decoder<'_>, span: Span, text: &str, context: &Context
     None
 }
 
-fn cmdline(decoder: &mut Decoder<'_>, fields: &Fields<'_>) -> Option<String> {
+pub(super) fn cmdline(decoder: &mut Decoder<'_>, fields: &Fields<'_>) -> Option<String> {
     let text = decoder.text(fields, "cmdline")?;
     check_cmdline(decoder, fields.value("cmdline")?.span, &text);
     Some(text)
@@ -260,7 +150,11 @@ pub(super) fn check_cmdline(decoder: &mut Decoder<'_>, span: Span, text: &str) {
     }
 }
 
-fn config(decoder: &mut Decoder<'_>, fields: &Fields<'_>, context: &Context<'_>) -> Vec<ConfigItem> {
+pub(super) fn config(
+    decoder: &mut Decoder<'_>,
+    fields: &Fields<'_>,
+    context: &Context<'_>,
+) -> Vec<ConfigItem> {
     let Some(node) = fields.value("config") else { return Vec::new() };
     let items = decoder.list(node, "config");
     items.iter().filter_map(|item| config_item(decoder, item, context)).collect()

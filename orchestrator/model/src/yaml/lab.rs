@@ -34,13 +34,17 @@ const BOARD: MapSpec = MapSpec {
         Key::optional("tags", Shape::List(&NAME), "Words by which an experiment may ask for it."),
         Key::required("arch", Shape::Choice(ARCHS), "The architecture of its kernel."),
         Key::required("boot", Shape::Choice(BOOTS), "How a kernel gets onto it."),
+        Key::optional(
+            "dtb",
+            Shape::Text(TextRule::GitWord),
+            "The device tree among those that the kernel builds, such as qcom/sm8650-qrd.dtb.",
+        ),
         Key::default(
             "boot_timeout",
             Shape::Duration(5, 3600),
             "2m",
             "How long a boot may take until the board answers.",
         ),
-        Key::later("dtb", "The device tree, as the kernel builds it."),
         Key::later("rootfs", "What the board boots into."),
         Key::later("modules", "Where modules go."),
         Key::later("console", "How to read the serial console."),
@@ -54,7 +58,7 @@ const BOARD: MapSpec = MapSpec {
 
 const ARCHS: &[Choice] = &[
     Choice::plain("x86_64", "64-bit x86."),
-    Choice::later("arm64", "64-bit Arm."),
+    Choice::plain("arm64", "64-bit Arm."),
     Choice::later("arm", "32-bit Arm."),
     Choice::later("riscv", "RISC-V."),
 ];
@@ -147,7 +151,11 @@ fn board(decoder: &mut Decoder<'_>, entry: &Entry, all: &[Entry]) -> Option<Boar
     }
     let fields = decoder.fields(&entry.value, &BOARD)?;
     let tags = tags(decoder, &fields, all);
-    let arch = decoder.choice(&fields, "arch").map(|_| Arch::X86_64);
+    let arch = decoder.choice(&fields, "arch").map(|(name, _)| match name {
+        "arm64" => Arch::Arm64,
+        _ => Arch::X86_64,
+    });
+    let dtb = dtb(decoder, &fields);
     let boot = match decoder.choice(&fields, "boot") {
         Some((_, Some(body))) => qemu(decoder, body).map(Boot::Qemu),
         _ => None,
@@ -158,9 +166,23 @@ fn board(decoder: &mut Decoder<'_>, entry: &Entry, all: &[Entry]) -> Option<Boar
         tags,
         arch: arch?,
         boot: boot?,
-        dtb: None,
+        dtb,
         boot_timeout: boot_timeout?,
     })
+}
+
+/// A path below the folder of device trees, as make names it.
+fn dtb(decoder: &mut Decoder<'_>, fields: &Fields<'_>) -> Option<String> {
+    let text = decoder.text(fields, "dtb")?;
+    let plain = text.split('/').all(|part| !part.is_empty() && part != "." && part != "..");
+    let known = std::path::Path::new(&text).extension().is_some_and(|extension| extension == "dtb");
+    if !(plain && known) {
+        let span = fields.value("dtb")?.span;
+        decoder.error(span, format!("`{text}` is no device tree that a kernel builds")).hint =
+            Some("write its path below arch/*/boot/dts: `qcom/sm8650-qrd.dtb`".into());
+        return None;
+    }
+    Some(text)
 }
 
 fn tags(decoder: &mut Decoder<'_>, fields: &Fields<'_>, boards: &[Entry]) -> Vec<String> {

@@ -12,6 +12,7 @@ mod diagnostic;
 mod experiment;
 mod kernel;
 mod keys;
+mod knobs;
 mod lab;
 mod load;
 mod located;
@@ -20,6 +21,7 @@ mod scalar;
 mod schema;
 mod source;
 mod tree;
+mod variant;
 mod workload;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Related, Severity, Style};

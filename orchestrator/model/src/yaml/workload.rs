@@ -13,7 +13,7 @@ use std::collections::HashMap;
 const MAX_CELLS: usize = 1000;
 
 const VALUE: Shape = Shape::Text(TextRule::CommandLine);
-const OPTIONS: Shape = Shape::Table(TextRule::OptionName, &VALUE);
+pub(super) const OPTIONS: Shape = Shape::Table(TextRule::OptionName, &VALUE);
 const AXES: Shape = Shape::Table(TextRule::OptionName, &Shape::List(&VALUE));
 
 pub(super) const WORKLOAD: MapSpec = MapSpec {
@@ -93,7 +93,12 @@ fn workload(
 }
 
 /// A map of fio options to texts.
-fn options(decoder: &mut Decoder<'_>, node: &Node, name: &str, context: &Context<'_>) -> Vec<FioOption> {
+pub(super) fn options(
+    decoder: &mut Decoder<'_>,
+    node: &Node,
+    name: &str,
+    context: &Context<'_>,
+) -> Vec<FioOption> {
     let mut options = Vec::new();
     for entry in decoder.table(node, name, &OPTIONS) {
         not_reserved(decoder, entry, context);

@@ -71,8 +71,9 @@ pub fn variant(number: usize) -> Variant {
 /// What git said of `v0`, `v1`…: each its own tree.
 pub fn resolved(variants: usize) -> Vec<ResolvedVariant> {
     let resolved = |number| ResolvedVariant {
+        variant: number,
+        step: None,
         kernel: PlannedKernel::Built(Box::new(pinned(number))),
-        changed_files: Vec::new(),
     };
     (0..variants).map(resolved).collect()
 }

@@ -2,7 +2,7 @@
 
 use kab_model::{
     Arch, Artifact, BlobId, BootIdentity, BootProof, Event, FailureClass, FioExit, Outcome, Plan, Reason,
-    Run, TrialKey, TrialRecord, VisitKey,
+    Run, TrialKey, TrialRecord, VariantName, VisitKey,
 };
 use kab_plan::{INTERRUPTED, Next, NextTrial, next, next_trial};
 use std::collections::BTreeSet;
@@ -38,11 +38,27 @@ pub(crate) struct World {
     fates: Vec<Fate>,
     interrupted: BTreeSet<usize>,
     used: usize,
+    /// Variants that are built into one image.
+    same: BTreeSet<VariantName>,
 }
 
 impl World {
     pub(crate) fn new(fates: Vec<Fate>, interrupted: BTreeSet<usize>) -> Self {
-        Self { fates, interrupted, used: 0 }
+        Self { fates, interrupted, used: 0, same: BTreeSet::new() }
+    }
+
+    /// All goes well, and these variants have the same image.
+    pub(crate) fn same_images(variants: &[&str]) -> Self {
+        let same = variants.iter().map(|name| VariantName::from(*name)).collect();
+        Self { same, ..Self::new(vec![Fate::Well], BTreeSet::new()) }
+    }
+
+    fn build(&self, variant: &VariantName) -> Artifact {
+        let mut artifact = artifact(variant);
+        if self.same.contains(variant) {
+            artifact.image_digest = "same".into();
+        }
+        artifact
     }
 
     fn fate(&mut self) -> Fate {
@@ -94,7 +110,7 @@ impl Life {
             let event = match step {
                 Next::Build(variant) => match world.fate() {
                     Fate::LabFault => Event::BuildFailed { variant, arch: Arch::X86_64, error: "e".into() },
-                    _ => Event::Built { variant, artifact: artifact(), config: None },
+                    _ => Event::Built { artifact: world.build(&variant), variant, config: None },
                 },
                 Next::CloseInterrupted(visit) => {
                     Event::VisitVoided { visit, reason: reason(INTERRUPTED, "kab ended"), console: None }
@@ -170,12 +186,12 @@ fn ended(trial: TrialKey, outcome: Outcome) -> Event {
     Event::TrialEnded { trial, record: Box::new(record), outcome, sample: None, derivation: 1 }
 }
 
-fn artifact() -> Artifact {
+pub(crate) fn artifact(variant: &VariantName) -> Artifact {
     Artifact {
         key: "k".into(),
         arch: Arch::X86_64,
         image: "/image".into(),
-        image_digest: "d".into(),
+        image_digest: variant.0.clone(),
         build_id: Some("b".into()),
         dtbs: None,
         dtbs_digest: None,
