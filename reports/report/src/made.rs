@@ -183,7 +183,7 @@ fn kernels(setting: &Setting) -> String {
             let release =
                 variant.release.as_deref().map(|release| format!(" {}", clip(&setting.plain(release), 40)));
             let commit: String = variant.commit.chars().take(COMMIT).collect();
-            kept(&format!("{}{} {commit}", variant.letter, release.unwrap_or_default()))
+            kept(format!("{}{} {commit}", variant.letter, release.unwrap_or_default()).trim_end())
         })
         .collect();
     let mut arches: Vec<&str> =
