@@ -265,7 +265,7 @@ impl Kernels {
     ) -> Result<Inputs, BuildError> {
         let request = Request::read(&source.config)?;
         let compiler = self.tools().compiler(&source.toolchain, cancel).await?;
-        let arguments = arguments(arch, &source.toolchain);
+        let arguments = arguments(arch, &source.toolchain, source.placebo);
         let config = request.canonical();
         let parts =
             [config.as_str(), &compiler.version, &compiler.linker, &arguments.join("\n"), image(arch).0];

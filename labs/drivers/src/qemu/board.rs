@@ -15,7 +15,7 @@ use kab_board::{
     Board, BootError, BootRequest, Booted, ExecChannel, MachineState, Prepared, TargetIdentity,
     TransportError,
 };
-use kab_model::{Accel, BoardSpec, Boot, QemuSpec, TargetName};
+use kab_model::{Accel, Arch, BoardSpec, Boot, QemuSpec, TargetName};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -34,6 +34,7 @@ pub struct QemuBoard {
     pub(super) qemu: QemuSpec,
     pub(super) host: HostTools,
     name: String,
+    arch: Arch,
     boot_timeout: Duration,
     /// Made at first use.
     user_space: OnceCell<(BoardKeys, PathBuf)>,
@@ -47,6 +48,7 @@ impl QemuBoard {
             qemu: qemu.clone(),
             host: host.clone(),
             name: spec.name.0.clone(),
+            arch: spec.arch,
             boot_timeout: spec.boot_timeout,
             user_space: OnceCell::new(),
         }
@@ -115,6 +117,10 @@ impl QemuBoard {
 impl Board for QemuBoard {
     async fn check(&self) -> Result<(), BootError> {
         check_limits(&self.qemu).map_err(|error| self.impossible(&error))?;
+        if self.arch != Arch::X86_64 {
+            let arch = self.arch.kernel_name();
+            return Err(lab(format!("a QEMU board of {arch} is not supported in this version yet")));
+        }
         Qemu::find(&self.host).await?.check(&self.qemu)?;
         self.user_space().await?;
         Ok(())
