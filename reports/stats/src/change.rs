@@ -24,9 +24,16 @@ pub fn rank_cusum(series: &[f64], min_segment: usize) -> Option<RankCusum> {
 
 /// p of the observed statistic under exchangeability: `(1 + #{permuted >= observed}) / (1 + permutations)`, reproducible by `seed`.
 pub fn permutation_p(series: &[f64], min_segment: usize, permutations: u32, seed: u64) -> Option<PValue> {
+    p_up_to(series, min_segment, permutations, seed, 1.0)
+}
+
+/// The permutation p where it is at most `level`; gives up, with `None`, as soon as it cannot be any more (Besag and Clifford
+/// 1991), which in a quiet series is after a handful of permutations.
+fn p_up_to(series: &[f64], min_segment: usize, permutations: u32, seed: u64, level: f64) -> Option<PValue> {
     let min_segment = min_segment.max(1);
     let mut ranks: Vec<f64> = doubled_midranks(series).into_iter().map(|r| r as f64 / 2.0).collect();
     let observed = scan(&ranks, min_segment)?.statistic;
+    let p = |reached: u32| f64::from(reached + 1) / (f64::from(permutations) + 1.0);
     let mut random = Pcg::new(seed);
     let mut reached = 0_u32;
     for _ in 0..permutations {
@@ -34,8 +41,11 @@ pub fn permutation_p(series: &[f64], min_segment: usize, permutations: u32, seed
         let statistic = scan(&ranks, min_segment)?.statistic;
         // Equal arrangements differ by rounding.
         reached += u32::from(statistic >= observed - 1e-9);
+        if p(reached) > level {
+            return None;
+        }
     }
-    Some(PValue::new(f64::from(reached + 1) / (f64::from(permutations) + 1.0)))
+    Some(PValue::new(p(reached)))
 }
 
 /// When a change counts.
@@ -99,8 +109,8 @@ fn strongest(series: &[f64], rule: &ScanRule, seed: u64) -> Option<Change> {
     if shift.abs() < rule.margin {
         return None;
     }
-    let p = permutation_p(series, rule.min_segment, rule.permutations, seed)?;
-    (p.get() <= rule.level).then_some(Change { at, shift, p })
+    let p = p_up_to(series, rule.min_segment, rule.permutations, seed, rule.level)?;
+    Some(Change { at, shift, p })
 }
 
 fn scan(ranks: &[f64], min_segment: usize) -> Option<RankCusum> {
@@ -177,6 +187,17 @@ mod tests {
         (0..n)
             .map(|_| (0..12).map(|_| f64::from(random.below(1000)) / 1000.0 - 0.5).sum::<f64>() * 0.01)
             .collect()
+    }
+
+    #[test]
+    fn giving_up_early_changes_no_decision() {
+        for seed in 0..60 {
+            let mut series = noise(40, seed);
+            series[20..].iter_mut().for_each(|v| *v -= 0.0004 * seed as f64);
+            let full = permutation_p(&series, 3, 499, 1);
+            let early = p_up_to(&series, 3, 499, 1, 0.05);
+            assert_eq!(early, full.filter(|p| p.get() <= 0.05), "{seed}");
+        }
     }
 
     #[test]
