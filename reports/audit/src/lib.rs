@@ -127,6 +127,7 @@ fn examine(source: &mut Source, seen: &mut Seen) -> Vec<Draft> {
 
     let mut drafts = outputs::check(&found, source.rows.len());
     drafts.extend(ranges::check(&tables));
+    drafts.extend(ranges::check_lines(source));
     drafts.extend(bandwidth::check(&tables, &commands::block_sizes(&commands)));
     drafts.extend(changes::check(&tables));
     drafts.extend(averages::check_lists(&lists));

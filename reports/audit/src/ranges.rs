@@ -2,7 +2,8 @@
 
 use crate::finding::{Draft, Grade, Rule};
 use crate::labels::{Label, Metric, Stat};
-use crate::number::Number;
+use crate::number::{self, Number};
+use crate::source::Source;
 use crate::table::Table;
 use std::collections::BTreeMap;
 
@@ -30,6 +31,35 @@ pub(crate) fn check(tables: &[Table]) -> Vec<Draft> {
         .iter()
         .flat_map(|table| triples(table).into_iter().filter_map(|triple| finding(table, &triple)))
         .collect()
+}
+
+/// `min=1, max=3, avg=2` in one line, where fio's reader has not read it as a part of an output.
+pub(crate) fn check_lines(source: &Source) -> Vec<Draft> {
+    let rows = source.rows.iter().enumerate().filter(|(_, row)| !row.taken);
+    rows.filter_map(|(line, row)| finding(&Table::default(), &inline(line, &row.text)?)).collect()
+}
+
+/// The numbers behind `min=`, `avg=` and `max=`, each named once.
+fn inline(line: usize, text: &str) -> Option<Triple> {
+    let name = text.split([':', '=']).next().unwrap_or_default().trim().to_owned();
+    let mut triple = Triple { name, ..Triple::default() };
+    for number in number::numbers(text) {
+        let before = text[..number.span.start].trim_end();
+        let Some(word) =
+            before.strip_suffix(['=', ':']).and_then(|before| before.split([' ', ',', '(', '/']).next_back())
+        else {
+            continue;
+        };
+        let label = Label::read(word);
+        let slot = match label.stat.filter(|_| label.rest.is_empty()) {
+            Some(Stat::Min) => &mut triple.min,
+            Some(Stat::Mean) => &mut triple.mean,
+            Some(Stat::Max) => &mut triple.max,
+            _ => continue,
+        };
+        triple.ambiguous |= slot.replace(At { line, number }).is_some();
+    }
+    (!triple.ambiguous && triple.mean.is_some()).then_some(triple)
 }
 
 fn triples(table: &Table) -> Vec<Triple> {

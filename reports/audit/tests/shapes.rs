@@ -42,6 +42,13 @@ fn means_in_range_under_spanning_heads_and_bars() {
 }
 
 #[test]
+fn means_in_range_in_one_line() {
+    let line = "Before\n  iops : min=71234, max=80012, avg=AVG\n";
+    sound(&line.replace("AVG", "75123.4"));
+    one(&line.replace("AVG", "85123.4"), Grade::Error, Rule::MeanInRange, 2);
+}
+
+#[test]
 fn bandwidth_follows_from_iops() {
     let table = "fio --name=a --rw=randread --bs=4k --ioengine=libaio --direct=1\n\n             base   patched\nIOPS        100.0k   120.0k\nBW (MiB/s)   390.6    BW\n";
     sound(&table.replace("BW\n", "468.8\n"));
