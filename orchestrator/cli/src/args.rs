@@ -31,6 +31,7 @@ pub(crate) enum Command {
     Build(crate::commands::build::Build),
     Run(crate::commands::run::RunCommand),
     Report(crate::commands::report::ReportCommand),
+    Compare(crate::commands::compare::CompareCommand),
     Runs(crate::commands::runs::Runs),
     Audit(crate::commands::audit::Audit),
 }

@@ -23,6 +23,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("kab-agent", &["kab-wire", "kab-tune", "kab-lifeline"]),
     ("kab-report", &["kab-model", "kab-stats"]),
     ("kab-audit", &["kab-fio", "kab-mail"]),
+    ("kab-compare", &["kab-fio", "kab-report", "kab-stats"]),
     (
         "kab-engine",
         &["kab-model", "kab-plan", "kab-evidence", "kab-fio", "kab-board", "kab-link", "kab-store"],
@@ -46,6 +47,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
         "kab-model",
         &["annotate-snippets", "blake3", "granit-parser", "serde", "serde_json", "strsim", "thiserror"],
     ),
+    ("kab-compare", &["serde", "serde_json"]),
     ("kab-report", &["csv", "minijinja", "schemars", "serde", "serde_json", "thiserror"]),
     ("kab-agent", &["blake3", "rustix", "serde", "serde_json", "thiserror"]),
 ];

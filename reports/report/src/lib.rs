@@ -42,4 +42,5 @@ pub use page::{Latencies, PlotChoice, PlotError, PlotKind, html, svg};
 pub use render::{Options, RenderError, csv, custom, json, markdown, text};
 pub use schema::{schema_data, schema_view};
 pub use template_problem::TemplateProblem;
+pub use verdicts::{why as why_no_verdict, word as verdict_of};
 pub use view::{Block, BoardView, Column, Listed, Named, Table, View};

@@ -312,7 +312,8 @@ fn p_values(evidence: &Evidence) -> Option<PValues> {
     Some(PValues { raw, holm: evidence.p_holm?.get(), benjamini_hochberg: evidence.q_bh?.get() })
 }
 
-fn word(verdict: kab_stats::Verdict) -> Verdict {
+/// The word of the glossary for a verdict of the statistics.
+pub fn word(verdict: kab_stats::Verdict) -> Verdict {
     match verdict {
         kab_stats::Verdict::Better => Verdict::Better,
         kab_stats::Verdict::Worse => Verdict::Worse,
@@ -326,7 +327,7 @@ fn word(verdict: kab_stats::Verdict) -> Verdict {
 }
 
 /// The reason of a verdict that is none, for a footnote.
-fn why(judged: &CellVerdict) -> Option<String> {
+pub fn why(judged: &CellVerdict) -> Option<String> {
     let kab_stats::Verdict::NoVerdict(reason) = judged.verdict else { return None };
     let (candidate, reference) = (letter(judged.pair.candidate), letter(judged.pair.reference));
     let evidence = &judged.evidence;

@@ -3,6 +3,7 @@
 pub(crate) mod audit;
 pub(crate) mod build;
 pub(crate) mod check;
+pub(crate) mod compare;
 pub(crate) mod plan;
 pub(crate) mod report;
 pub(crate) mod run;
@@ -23,6 +24,7 @@ pub(crate) fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Plan(command) => plan::plan(&command, &places),
         Command::Build(command) => build::build(&command, &places),
         Command::Run(command) => run::run(&command, &places),
+        Command::Compare(command) => compare::compare(&command),
         Command::Report(command) => report::report(&command, &places),
         Command::Runs(command) => runs::runs(&command, &places),
     }
