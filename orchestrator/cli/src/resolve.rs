@@ -20,6 +20,10 @@ pub(crate) async fn plan(
     lines: &Lines,
     cancel: &CancellationToken,
 ) -> Result<Plan, Failure> {
+    // What cannot be is said before minutes go into what can.
+    for variant in &input.experiment.variants {
+        supported(variant)?;
+    }
     let mut resolved = Vec::new();
     for (index, variant) in input.experiment.variants.iter().enumerate() {
         resolved.extend(resolve((index, variant), kernels, lines, cancel).await?);

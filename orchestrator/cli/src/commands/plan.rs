@@ -88,10 +88,11 @@ async fn explain_variant(
     }
     let twin = plan.variants.iter().find(|other| {
         other.name != variant.name
-            && other.cmdline == variant.cmdline
+            && (&other.cmdline, &other.knobs, &other.fio) == (&variant.cmdline, &variant.knobs, &variant.fio)
             && other.source().is_some_and(|other| {
-                (&other.tree, &other.config, &other.toolchain)
-                    == (&source.tree, &source.config, &source.toolchain)
+                !(other.placebo || source.placebo)
+                    && (&other.tree, &other.config, &other.toolchain)
+                        == (&source.tree, &source.config, &source.toolchain)
             })
     });
     if let Some(twin) = twin {
