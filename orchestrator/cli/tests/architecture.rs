@@ -16,7 +16,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("kab-model", &["kab-tune"]),
     ("kab-evidence", &["kab-model", "kab-fio"]),
     ("kab-plan", &["kab-model", "kab-fio", "kab-stats"]),
-    ("kab-kernels", &["kab-model", "kab-lifeline", "kab-mail"]),
+    ("kab-kernels", &["kab-model", "kab-lifeline", "kab-images", "kab-mail"]),
     ("kab-store", &["kab-model"]),
     ("kab-board", &["kab-model"]),
     ("kab-link", &["kab-wire", "kab-board"]),

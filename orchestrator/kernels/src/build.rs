@@ -4,15 +4,16 @@ use crate::cache::{Cache, CacheError, Entry, check_path, check_space, digest_of}
 use crate::compile::{Log, Make, MakeError, arguments, image};
 use crate::config::{Config, ConfigError, Request, decides_configuration};
 use crate::elf::{BuildIdError, build_id};
+use crate::extras;
 use crate::git::GitError;
 use crate::kernels::Kernels;
 use crate::lock::{Lock, LockError};
 use crate::mirror::base_ref;
 use crate::output::{LastBuild, Output};
 use crate::progress::{Progress, Report};
-use crate::tools::{Compiler, ToolError, Tools};
+use crate::tools::{Compiler, ToolError, Tools, for_arch};
 use crate::tree::SourceTree;
-use kab_model::{Arch, Artifact, PinnedKernel, PlannedVariant};
+use kab_model::{Arch, Artifact, PinnedKernel, PlannedVariant, Toolchain};
 use std::path::Path;
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -79,6 +80,7 @@ impl BuildError {
 /// Everything that decides what a build yields.
 struct Inputs {
     request: Request,
+    toolchain: Toolchain,
     compiler: Compiler,
     arguments: Vec<String>,
     /// Without the source: names the output folder.
@@ -170,7 +172,7 @@ impl Kernels {
             output.end().map_err(CacheError::at(output.folder()))?;
         }
         made?;
-        self.publish(&work, started)
+        self.publish(&work, started, cancel).await
     }
 
     /// Configures and compiles.
@@ -189,7 +191,7 @@ impl Kernels {
             report(Progress::Configuring);
             work.inputs.request.apply(make, cancel).await?
         };
-        make.tools.check_headers(&config, &work.source.toolchain, cancel).await?;
+        make.tools.check_headers(&config, &work.inputs.toolchain, cancel).await?;
 
         let last_full = output.last().map(|last| last.full_steps);
         let estimate = if changed.is_none() { last_full } else { None };
@@ -200,7 +202,9 @@ impl Kernels {
             report(Progress::Compiling { steps, estimate, log: log.clone() });
         };
         on_step(0);
-        make.run(image(work.arch).0, cancel, &mut on_step).await?;
+        let mut wanted = vec![image(work.arch).0];
+        wanted.extend(extras::targets(&config, work.arch, make.source()));
+        make.run(&wanted, cancel, &mut on_step).await?;
         let full_steps = if changed.is_none() { done } else { last_full.unwrap_or(done) };
         let config_digest = digest_of(&path).map_err(CacheError::at(&path))?;
         let last = LastBuild { tree: work.source.tree.clone(), config_digest, full_steps };
@@ -224,7 +228,12 @@ impl Kernels {
         }
     }
 
-    fn publish(&self, work: &Work<'_>, started: Instant) -> Result<Artifact, BuildError> {
+    async fn publish(
+        &self,
+        work: &Work<'_>,
+        started: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Artifact, BuildError> {
         let Work { source, arch, inputs, make, .. } = work;
         let output = make.output();
         let release_file = output.join("include/config/kernel.release");
@@ -251,7 +260,10 @@ impl Kernels {
         };
         let (image, config) = (output.join(image(*arch).1), output.join(".config"));
         let scratch = self.fresh_folder("build").map_err(CacheError::at(self.cache()))?;
-        let entry = Entry { image: &image, config: &config, log: make.log.path(), artifact };
+        let extras =
+            extras::collect(make, &Config::read(&config)?, *arch, &scratch.path().join("extras"), cancel)
+                .await?;
+        let entry = Entry { image: &image, config: &config, log: make.log.path(), extras: &extras, artifact };
         let artifact = Cache::new(self.cache()).publish(entry, scratch.path())?;
         std::fs::remove_file(make.log.path()).map_err(CacheError::at(make.log.path()))?;
         Ok(artifact)
@@ -264,14 +276,15 @@ impl Kernels {
         cancel: &CancellationToken,
     ) -> Result<Inputs, BuildError> {
         let request = Request::read(&source.config)?;
-        let compiler = self.tools().compiler(&source.toolchain, cancel).await?;
-        let arguments = arguments(arch, &source.toolchain, source.placebo);
+        let toolchain = for_arch(&source.toolchain, arch);
+        let compiler = self.tools().compiler(&toolchain, cancel).await?;
+        let arguments = arguments(arch, &toolchain, source.placebo);
         let config = request.canonical();
         let parts =
             [config.as_str(), &compiler.version, &compiler.linker, &arguments.join("\n"), image(arch).0];
         let recipe = format!("{}-{}", arch.kernel_name(), &digest(&parts)[..16]);
         let key = digest(&[&source.tree, parts[0], parts[1], parts[2], parts[3], parts[4]]);
-        Ok(Inputs { request, compiler, arguments, recipe, key })
+        Ok(Inputs { request, toolchain, compiler, arguments, recipe, key })
     }
 
     /// Makes sure that the mirror has the source's tree; a base without series can be fetched again.

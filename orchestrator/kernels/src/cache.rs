@@ -1,5 +1,7 @@
 //! Finished kernels, by the digest of everything that went in. An entry is renamed into place whole.
 
+use crate::config::Config;
+use crate::extras::{Extras, digest_of_folder, files};
 use kab_model::Artifact;
 use std::fs::File;
 use std::io::ErrorKind::NotFound;
@@ -10,6 +12,8 @@ const RECORD: &str = "artifact.json";
 const IMAGE: &str = "image";
 const CONFIG: &str = "config";
 const LOG: &str = "build.log";
+const MODULES: &str = "modules.cpio";
+const DTBS: &str = "dtbs";
 
 /// Why the cache cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +63,7 @@ pub(crate) struct Entry<'a> {
     pub(crate) image: &'a Path,
     pub(crate) config: &'a Path,
     pub(crate) log: &'a Path,
+    pub(crate) extras: &'a Extras,
     /// Everything but paths and digests of the files, which publishing fills in.
     pub(crate) artifact: Artifact,
 }
@@ -90,11 +95,25 @@ impl Cache {
             let to = scratch.join(name);
             std::fs::copy(from, &to).and_then(|_| sync(&to)).map_err(CacheError::at(from))?;
         }
+        if let Some(modules) = &entry.extras.modules {
+            let to = scratch.join(MODULES);
+            std::fs::copy(modules, &to).and_then(|_| sync(&to)).map_err(CacheError::at(modules))?;
+        }
+        if let Some(dtbs) = &entry.extras.dtbs {
+            copy_folder(dtbs, &scratch.join(DTBS)).map_err(CacheError::at(dtbs))?;
+        }
         let place = self.folder.join(&entry.artifact.key);
         let digest = |name: &str| digest_of(&scratch.join(name)).map_err(CacheError::at(&scratch));
         let artifact = Artifact {
             image_digest: digest(IMAGE)?,
             config_digest: digest(CONFIG)?,
+            dtbs: entry.extras.dtbs.is_some().then(|| place.join(DTBS)),
+            dtbs_digest: match &entry.extras.dtbs {
+                Some(dtbs) => Some(digest_of_folder(dtbs).map_err(CacheError::at(dtbs))?),
+                None => None,
+            },
+            modules: entry.extras.modules.is_some().then(|| place.join(MODULES)),
+            modules_digest: entry.extras.modules.is_some().then(|| digest(MODULES)).transpose()?,
             ..with_paths(entry.artifact, &place)
         };
         let record = scratch.join(RECORD);
@@ -138,12 +157,49 @@ fn read(folder: &Path) -> Option<Artifact> {
     let record = std::fs::read(folder.join(RECORD)).ok()?;
     let artifact = with_paths(serde_json::from_slice::<Artifact>(&record).ok()?, folder);
     let whole = digest_of(&artifact.image).ok()? == artifact.image_digest
-        && digest_of(&artifact.config).ok()? == artifact.config_digest;
+        && digest_of(&artifact.config).ok()? == artifact.config_digest
+        && is_whole(&artifact.modules, &artifact.modules_digest, digest_of)
+        && is_whole(&artifact.dtbs, &artifact.dtbs_digest, digest_of_folder)
+        // An earlier kab left modules out.
+        && (artifact.modules.is_some() || !Config::read(&artifact.config).ok()?.has_modules());
     whole.then_some(Artifact { cached: true, build_ms: 0, ..artifact })
 }
 
 fn with_paths(artifact: Artifact, folder: &Path) -> Artifact {
-    Artifact { image: folder.join(IMAGE), config: folder.join(CONFIG), log: folder.join(LOG), ..artifact }
+    Artifact {
+        image: folder.join(IMAGE),
+        config: folder.join(CONFIG),
+        log: folder.join(LOG),
+        modules: artifact.modules.is_some().then(|| folder.join(MODULES)),
+        dtbs: artifact.dtbs.is_some().then(|| folder.join(DTBS)),
+        ..artifact
+    }
+}
+
+/// Whether something that may be absent is as it was published.
+fn is_whole(
+    path: &Option<PathBuf>,
+    digest: &Option<String>,
+    compute: impl Fn(&Path) -> std::io::Result<String>,
+) -> bool {
+    match (path, digest) {
+        (None, None) => true,
+        (Some(path), Some(digest)) => compute(path).is_ok_and(|found| found == *digest),
+        _ => false,
+    }
+}
+
+fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for (name, path) in files(from)? {
+        let target = to.join(name);
+        if let Some(parent) = target.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        std::fs::copy(path, &target)?;
+        sync(&target)?;
+    }
+    Ok(())
 }
 
 /// BLAKE3 of a file, hexadecimal.
@@ -189,7 +245,7 @@ mod tests {
             build_ms: 5,
         };
         let scratch = tempfile::tempdir_in(root).unwrap();
-        let entry = Entry { image: &file, config: &file, log: &file, artifact };
+        let entry = Entry { image: &file, config: &file, log: &file, extras: &Extras::default(), artifact };
         Cache::new(root).publish(entry, scratch.path()).unwrap()
     }
 

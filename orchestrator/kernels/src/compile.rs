@@ -126,13 +126,13 @@ impl Make<'_> {
 
     /// Makes a configuration target.
     pub(crate) async fn configure(&self, target: &str, cancel: &CancellationToken) -> Result<(), MakeError> {
-        self.run(target, cancel, &mut |_| {}).await
+        self.run(&[target], cancel, &mut |_| {}).await
     }
 
-    /// Makes a target; `on_step` learns how many steps are done.
+    /// Makes targets, with variables that go with them; `on_step` learns how many steps are done.
     pub(crate) async fn run(
         &self,
-        target: &str,
+        words: &[&str],
         cancel: &CancellationToken,
         on_step: &mut (dyn FnMut(usize) + Send),
     ) -> Result<(), MakeError> {
@@ -146,7 +146,8 @@ impl Make<'_> {
             .arg(format!("-j{}", self.jobs))
             .arg(assignment)
             .args(self.arguments)
-            .arg(target);
+            .args(words);
+        let target = words.first().copied().unwrap_or_default();
         let mut steps = 0;
         let mut errors = FirstError::default();
         let mut on_line = |_: Stream, line: &[u8]| {

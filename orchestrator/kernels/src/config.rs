@@ -91,6 +91,11 @@ impl Config {
             .map_err(|source| ConfigError::File { path: path.to_owned(), source })
     }
 
+    /// Whether anything is built as a module.
+    pub(crate) fn has_modules(&self) -> bool {
+        self.values.values().any(|value| value == "m")
+    }
+
     /// Whether a symbol is `y` or `m`.
     pub(crate) fn is_enabled(&self, symbol: &str) -> bool {
         self.values.get(symbol).is_some_and(|value| value == "y" || value == "m")

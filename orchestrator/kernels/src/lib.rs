@@ -7,7 +7,7 @@
 //! | `mirror.git` | one bare repository with every base commit that was ever asked for (`refs/kab/base/…`, fetched without history) and every series on top of one (`refs/kab/series/…`). The user's own repositories are only read |
 //! | `tree`, `tree.index` | the one source tree that kernels are built in. A change of variant rewrites only the files that differ, so that make rebuilds only what depends on them. It holds no `.git`: the kernel's version scripts find nothing to add |
 //! | `out/…` | output folders, one for each architecture, compiler and requested configuration, reused by later builds |
-//! | `artifacts/<key>` | finished kernels; a folder appears there whole or not at all |
+//! | `artifacts/<key>` | finished kernels with their device trees and modules; a folder appears there whole or not at all |
 //! | `logs` | build logs of what is being built or has failed |
 //!
 //! Git is the `git` program throughout, for reads too: only it applies mail as `git am` does, it reads every
@@ -24,6 +24,7 @@ mod compile;
 mod config;
 mod conflict;
 mod elf;
+mod extras;
 mod git;
 mod kconfig;
 mod kernels;

@@ -3,7 +3,7 @@
 use crate::git::GitError;
 use crate::process::{ProcessError, capture};
 use kab_lifeline::{Command, Lifeline};
-use kab_model::Toolchain;
+use kab_model::{Arch, Toolchain};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
 use tokio_util::sync::CancellationToken;
@@ -18,6 +18,19 @@ const GCC: &[(&str, &str)] = &[("gcc", "gcc"), ("ld", "binutils"), ("objcopy", "
 /// Programs for `LLVM=1`.
 const LLVM: &[(&str, &str)] =
     &[("clang", "clang"), ("ld.lld", "lld"), ("llvm-ar", "llvm"), ("llvm-objcopy", "llvm")];
+
+/// The toolchain that builds for an architecture where gcc is asked for: a cross compiler, unless the host is of that
+/// architecture itself.
+pub(crate) fn for_arch(toolchain: &Toolchain, arch: Arch) -> Toolchain {
+    let (machine, prefix) = match arch {
+        Arch::X86_64 => ("x86_64", "x86_64-linux-gnu-"),
+        Arch::Arm64 => ("aarch64", "aarch64-linux-gnu-"),
+    };
+    match toolchain {
+        Toolchain::Gcc if std::env::consts::ARCH != machine => Toolchain::Cross(prefix.to_owned()),
+        other => other.clone(),
+    }
+}
 
 /// Something that is not installed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,7 +107,18 @@ impl Tools {
             Toolchain::Llvm => LLVM,
         };
         let missing = PROGRAMS.iter().chain(compilers).filter(|(program, _)| !self.has(program));
-        fail_if_any(missing.map(|(name, package)| MissingTool::new(name, package)).collect())
+        let mut missing: Vec<MissingTool> =
+            missing.map(|(name, package)| MissingTool::new(name, package)).collect();
+        if let Toolchain::Cross(prefix) = toolchain {
+            let triple = prefix.rsplit('/').next().unwrap_or(prefix).trim_end_matches('-').replace('_', "-");
+            let programs = [("gcc", "gcc"), ("ld", "binutils"), ("objcopy", "binutils")];
+            let programs = programs.map(|(name, package)| (format!("{prefix}{name}"), package));
+            let lacking = programs.iter().filter(|(program, _)| !self.has(program));
+            missing.extend(
+                lacking.map(|(name, package)| MissingTool::new(name, &format!("{package}-{triple}"))),
+            );
+        }
+        fail_if_any(missing)
     }
 
     /// Fails with the headers that the helpers of a configuration need and that are missing.
@@ -231,5 +255,22 @@ mod tests {
         let message = tools.check(&Toolchain::Gcc).err().map(|error| error.to_string());
         let wanted = "not installed: make, flex, bison, bc, gcc, ld, objcopy; Debian has them in: make flex bison bc gcc binutils";
         assert_eq!(message.as_deref(), Some(wanted));
+    }
+
+    #[test]
+    fn a_foreign_architecture_is_built_by_a_cross_compiler() {
+        let host = match std::env::consts::ARCH {
+            "x86_64" => Arch::X86_64,
+            _ => Arch::Arm64,
+        };
+        assert_eq!(for_arch(&Toolchain::Gcc, host), Toolchain::Gcc);
+        assert_eq!(for_arch(&Toolchain::Llvm, Arch::Arm64), Toolchain::Llvm);
+        let tools = Tools { lifeline: Lifeline::this_program(), search_path: "/nowhere".into() };
+        let cross = Toolchain::Cross("aarch64-linux-gnu-".into());
+        let message = tools.check(&cross).err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(
+            message.contains("aarch64-linux-gnu-gcc") && message.contains(" gcc-aarch64-linux-gnu"),
+            "{message}"
+        );
     }
 }

@@ -96,7 +96,7 @@ async fn fragments_and_options_are_applied_in_order() {
     let config = std::fs::read_to_string(built.config).unwrap();
     assert_eq!(
         config,
-        "CONFIG_BLOCK=y\nCONFIG_SCSI=m\nCONFIG_UFS=y\nCONFIG_QUEUE_DEPTH=8\n# CONFIG_LOCALVERSION_AUTO is not set\n"
+        "CONFIG_BLOCK=y\nCONFIG_SCSI=m\nCONFIG_UFS=y\nCONFIG_QUEUE_DEPTH=8\n# CONFIG_LOCALVERSION_AUTO is not set\n# CONFIG_OF is not set\n"
     );
 }
 
