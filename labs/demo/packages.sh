@@ -4,7 +4,7 @@
 set -euo pipefail
 
 packages=(git make gcc libc6-dev bc bison flex libelf-dev libssl-dev xz-utils kmod
-    busybox-static dropbear-bin fio qemu-system-x86 git-email
+    busybox-static dropbear-bin fio qemu-system-x86 git-email fastboot mkbootimg
     gcc-aarch64-linux-gnu device-tree-compiler)
 
 installed() { dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q '^install ok installed'; }

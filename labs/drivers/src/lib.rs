@@ -1,8 +1,9 @@
 //! Concrete board drivers, one folder each, and what they share.
 //!
 //! Virtual boards ([`QemuBoard`]) boot an image on QEMU with an [`initramfs`] made of this host's own programs; every
-//! board is talked to over [`Ssh`].
+//! board is talked to over [`Ssh`]. [`fastboot`] is the client for boot loaders.
 
+pub mod fastboot;
 mod host;
 pub mod initramfs;
 mod keys;

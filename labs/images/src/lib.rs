@@ -1,10 +1,13 @@
-//! Initramfs archives. Bytes in, bytes out: no file is read or written here, and nobody has to be root.
+//! Images that boards boot: initramfs archives, and boot images of [`android`] boards. Bytes in, bytes out: no file is read or written here,
+//! and nobody has to be root.
 //!
 //! An [`Archive`] is a tree of folders, files, symbolic links and device nodes; [`Archive::to_bytes`] renders it in the
 //! kernel's `newc` format (Documentation/driver-api/early-userspace/buffer-format.rst). The same tree gives the same bytes: entries
 //! are sorted, inode numbers count from 1, times are 0 and everything belongs to root.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
+pub mod android;
 
 use std::collections::BTreeMap;
 

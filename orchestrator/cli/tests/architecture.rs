@@ -38,7 +38,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("kab-stats", &["statrs", "thiserror"]),
     ("kab-tune", &["serde", "serde_json", "thiserror"]),
     ("kab-wire", &["serde", "serde_json", "thiserror"]),
-    ("kab-images", &["cpio", "thiserror", "zstd"]),
+    ("kab-images", &["cpio", "sha1", "thiserror", "zstd"]),
     ("kab-mail", &["flate2", "mail-parser", "thiserror"]),
     ("kab-audit", &["serde"]),
     ("kab-evidence", &["serde", "thiserror"]),
