@@ -13,6 +13,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod aa;
+pub mod bootstrap;
 pub mod cell;
 pub mod change;
 pub mod combine;
@@ -22,6 +23,7 @@ pub mod histogram;
 pub mod hl;
 pub mod multiplicity;
 pub mod outliers;
+pub mod permutation;
 pub mod planning;
 pub mod ranks;
 pub mod sample;

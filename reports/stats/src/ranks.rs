@@ -23,7 +23,7 @@ pub fn doubled_midranks(values: &[f64]) -> Vec<usize> {
     let mut start = 0;
     while start < order.len() {
         let mut end = start;
-        while end + 1 < order.len() && values[order[end + 1]] - values[order[end]] <= TIE {
+        while end + 1 < order.len() && tied(values[order[end]], values[order[end + 1]]) {
             end += 1;
         }
         for &index in &order[start..=end] {
@@ -32,6 +32,11 @@ pub fn doubled_midranks(values: &[f64]) -> Vec<usize> {
         start = end + 1;
     }
     ranks
+}
+
+/// Infinite values have no difference, but are tied.
+fn tied(low: f64, high: f64) -> bool {
+    high == low || high - low <= TIE
 }
 
 /// Exact two-sided Mann-Whitney test (Mann and Whitney 1947) of two independent samples, ties by midranks. 1 when a sample is empty.
@@ -236,6 +241,7 @@ mod tests {
         let a = 200.0_f64.ln() - 100.0_f64.ln();
         let b = 400.0_f64.ln() - 200.0_f64.ln();
         assert_eq!(doubled_midranks(&[a, b]), [3, 3]);
+        assert_eq!(doubled_midranks(&[f64::INFINITY, 1.0, f64::INFINITY]), [5, 2, 5]);
     }
 
     #[test]

@@ -18,12 +18,35 @@ pub(crate) struct Line {
     pub(crate) bounds: (f64, f64),
     /// Repetitions.
     pub(crate) reps: u32,
+    /// Where the procedure as it is specified cannot meet the target: what it does instead.
+    pub(crate) known: Option<Known>,
+}
+
+/// A target that the specified procedure cannot meet.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Known {
+    /// The share that the procedure has, from a larger simulation of its own.
+    pub(crate) share: f64,
+    /// Why.
+    pub(crate) why: &'static str,
 }
 
 impl Line {
     /// Whether the target is met.
     pub(crate) fn passes(&self) -> bool {
         (self.bounds.0..=self.bounds.1).contains(&self.measured)
+    }
+
+    /// Whether a missed target is missed by as much as is known and explained, to four standard errors.
+    pub(crate) fn is_explained(&self) -> bool {
+        self.known.is_some_and(|known| {
+            let error = (known.share * (1.0 - known.share) / f64::from(self.reps)).sqrt();
+            (self.measured - known.share).abs() <= 4.0 * error
+        })
+    }
+
+    fn known(self, share: f64, why: &'static str) -> Self {
+        Self { known: Some(Known { share, why }), ..self }
     }
 }
 
@@ -44,7 +67,7 @@ impl Effort {
             if self.0 >= 1.0 { 0.0 } else { 4.0 * (p * (1.0 - p) / f64::from(reps)).sqrt() }
         };
         let bounds = (bounds.0 - slack(bounds.0), bounds.1 + slack(bounds.1));
-        Line { id, what, measured, bounds, reps }
+        Line { id, what, measured, bounds, reps, known: None }
     }
 }
 

@@ -156,7 +156,7 @@ pub(super) fn means<const N: usize>(
     let part = &|thread: u32| {
         let mut sums = [0.0; N];
         for rep in (thread..reps).step_by(threads as usize) {
-            let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (u64::from(rep) << 20));
+            let mut random = Random::new(mix(mix(seed) ^ u64::from(rep)));
             let values = sample(&mut random);
             sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
         }
@@ -167,6 +167,15 @@ pub(super) fn means<const N: usize>(
         handles.into_iter().map(|h| h.join().expect("a simulation does not panic")).collect()
     });
     std::array::from_fn(|i| parts.iter().map(|p| p[i]).sum::<f64>() / f64::from(reps))
+}
+
+/// SplitMix64's finaliser (Steele, Lea and Flood 2014): streams of one congruential generator are only unrelated when their seeds
+/// differ in all bits.
+fn mix(seed: u64) -> u64 {
+    let z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }
 
 /// 1 for true.

@@ -33,21 +33,26 @@ pub(super) fn false_positives(effort: Effort) -> Vec<Line> {
     lines
 }
 
-/// A3. Three rounds are too few for the block test: Welch's is used, and its bound holds.
+/// A3.
 pub(super) fn unequal_noise(effort: Effort) -> Vec<Line> {
     let noise = Noise { ratio: 5.0, ..Noise::new(Shape::Normal, 0.01) };
     let mut lines = Vec::new();
     for rounds in [3, 5, 6, 8, 10] {
-        for layout in [Layout::Rounds, Layout::Unblocked] {
-            let paired = layout == Layout::Rounds && rounds as usize >= MIN_ROUNDS;
-            let most = if paired { 0.055 } else { 0.07 };
+        for (layout, most) in [(Layout::Rounds, 0.055), (Layout::Unblocked, 0.07)] {
             let [p, _] = rejections(effort, 3, &noise, (rounds, 1), layout, 0.0);
             let what = format!("false positives: CV 1 % against 5 %, n={rounds}, {layout:?}");
-            lines.push(effort.line("A3", what, p, (0.0, most), effort.reps(REPS)));
+            let line = effort.line("A3", what, p, (0.0, most), effort.reps(REPS));
+            let is_welch = layout == Layout::Rounds && (rounds as usize) < MIN_ROUNDS;
+            lines.push(if is_welch { line.known(0.0584, THREE_ROUNDS) } else { line });
         }
     }
     lines
 }
+
+/// Four million repetitions of the test in other code gave 5.84 %.
+const THREE_ROUNDS: &str = "S5 pairs from five rounds on; below, Welch's test is used, whose own size for three and three values \
+    with deviations of 1 to 5 is 5.84 % (the method's notes on n=3 say 5.8 %). The bound for pairs is that of the paired test, which \
+    has 5.1 % here but sees less than Welch's test where there is no drift.";
 
 /// A4.
 pub(super) fn drift(effort: Effort) -> Vec<Line> {
