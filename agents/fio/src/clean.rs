@@ -2,6 +2,8 @@
 //! no-break spaces, and lines of the kernel or of fio's progress in between. Remembers where all came from.
 
 use crate::found::{Note, NoteKind};
+use crate::prefix::Prefixes;
+use crate::undress::{is_dressed, undressed};
 use memchr::{memchr, memchr_iter, memmem};
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -39,8 +41,11 @@ fn small(number: usize) -> u32 {
 impl<'a> Clean<'a> {
     /// Cleans an input; one that needs nothing is borrowed.
     pub(crate) fn of(input: &'a [u8]) -> Self {
+        if let Some(text) = wide_text(input) {
+            return Cleaner::default().run(text.as_bytes()).of_wide(&text, input.len());
+        }
         match std::str::from_utf8(input) {
-            Ok(text) if is_plain(input) => {
+            Ok(text) if is_plain(input) && Prefixes::of(text, |line| line).is_empty() => {
                 Self { text: Cow::Borrowed(text), notes: Vec::new(), map: Map::Same(Cell::new((0, 1))) }
             }
             _ => Cleaner::default().run(input),
@@ -65,6 +70,21 @@ impl<'a> Clean<'a> {
         }
     }
 
+    /// The same, of an input of two bytes a character, of which `text` was made; offsets are right at the start of lines.
+    fn of_wide(mut self, text: &str, length: usize) -> Self {
+        if let Map::Marks(marks) = &mut self.map {
+            let (mut at, mut input) = (0, WIDE.len());
+            for mark in marks {
+                let to = (mark.input as usize).clamp(at, text.len());
+                input += text[at..to].chars().map(|c| c.len_utf16() * 2).sum::<usize>();
+                at = to;
+                mark.input = small(input.min(length));
+            }
+        }
+        self.notes.push(Note { line: 1, kind: NoteKind::Repaired, text: "UTF-16 decoded".to_owned() });
+        self
+    }
+
     /// The offset in the input of an offset of the text.
     pub(crate) fn input(&self, offset: usize) -> usize {
         match &self.map {
@@ -75,6 +95,15 @@ impl<'a> Clean<'a> {
             }
         }
     }
+}
+
+/// How a shell of Windows begins a file that it redirects a program's output into.
+const WIDE: [u8; 2] = [0xff, 0xfe];
+
+/// The text of an input of two bytes a character; nothing for any other.
+fn wide_text(input: &[u8]) -> Option<String> {
+    let units = input.strip_prefix(&WIDE)?.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
+    Some(char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect())
 }
 
 fn mark_of(marks: &[Mark], offset: usize) -> Mark {
@@ -88,6 +117,7 @@ fn is_plain(input: &[u8]) -> bool {
     let quoted = || memchr_iter(b'>', input).any(|at| begins_line(&input[..at]));
     let odd = [&b"=3D"[..], b"Jobs: ", b"fio: ", b"note: ", b"\n<", b"\xc2\xa0", b"\xe2\x80", b"kernel: "];
     memchr(b'\r', input).is_none()
+        && !is_dressed(input)
         && !odd.iter().any(|needle| has(needle))
         && !bracketed(input)
         && !input.starts_with(b"<")
@@ -125,10 +155,13 @@ struct Cleaner {
     starts: Vec<Mark>,
     quoted: Option<usize>,
     decoded: Option<usize>,
+    prefixed: Option<usize>,
+    prefixes: Prefixes,
 }
 
 impl Cleaner {
     fn run<'a>(mut self, input: &[u8]) -> Clean<'a> {
+        self.prefixes = Prefixes::of(&String::from_utf8_lossy(input), |line| unquoted(line).unwrap_or(line));
         let whole = if memmem::find_iter(input, b"=3D").nth(1).is_some() {
             Encoding::Quoted
         } else {
@@ -172,7 +205,7 @@ impl Cleaner {
     fn end_logical(&mut self) {
         let logical = std::mem::take(&mut self.logical);
         let starts = std::mem::take(&mut self.starts);
-        let text = same_length(&logical);
+        let text = undressed(same_length(&logical));
         let mut at = 0;
         for part in text.split_inclusive('\r') {
             self.part(part, at, &starts);
@@ -230,22 +263,29 @@ impl Cleaner {
         self.out.push_str(rest);
     }
 
-    /// Without quote marks, uneven and nested ones, and without the name of the client.
+    /// Without quote marks, a logger's prefix and the name of the client.
     fn strip<'t>(&mut self, line: &'t str, number: usize) -> &'t str {
         let mut rest = line;
-        while let Some(inner) = rest.trim_start_matches([' ', '\t', '\u{a0}']).strip_prefix('>') {
-            // `>=64` at the start of a wrapped line is fio's.
-            if inner.starts_with('=') {
-                break;
-            }
-            rest = inner.strip_prefix([' ', '\u{a0}']).unwrap_or(inner);
+        if let Some(inner) = unquoted(rest) {
+            rest = inner;
             self.quoted.get_or_insert(number);
+        }
+        if !self.prefixes.is_empty() {
+            let inner = self.prefixes.strip(rest);
+            if inner.len() < rest.len() {
+                self.prefixed.get_or_insert(number);
+            }
+            rest = inner;
         }
         client(rest).unwrap_or(rest)
     }
 
     fn tell_repairs(&mut self) {
-        let told = [(self.quoted, "quote marks removed"), (self.decoded, "quoted-printable decoded")];
+        let told = [
+            (self.quoted, "quote marks removed"),
+            (self.decoded, "quoted-printable decoded"),
+            (self.prefixed, "the prefix of a log removed"),
+        ];
         for (line, text) in told {
             if let Some(line) = line {
                 self.notes.push(Note { line, kind: NoteKind::Repaired, text: text.to_owned() });
@@ -253,6 +293,19 @@ impl Cleaner {
         }
         self.notes.sort_by_key(|note| note.line);
     }
+}
+
+/// A line without quote marks, uneven and nested ones; nothing where it has none.
+fn unquoted(line: &str) -> Option<&str> {
+    let mut rest = line;
+    while let Some(inner) = rest.trim_start_matches([' ', '\t', '\u{a0}']).strip_prefix('>') {
+        // `>=64` at the start of a wrapped line is fio's.
+        if inner.starts_with('=') {
+            break;
+        }
+        rest = inner.strip_prefix([' ', '\u{a0}']).unwrap_or(inner);
+    }
+    (rest.len() < line.len()).then_some(rest)
 }
 
 /// As text of the same length, so that the marks stay right: a question mark for each byte that is none.

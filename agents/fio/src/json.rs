@@ -25,8 +25,12 @@ pub(crate) fn report(document: &Value<'_>, line: LineOf<'_>) -> Report {
     let list = |key| document.get(key).map_or(&[][..], Value::items);
     let key = if document.get("jobs").is_some() { "jobs" } else { "client_stats" };
     let objects = list(key).iter().filter(|item| !item.pairs().is_empty());
-    let (sums, jobs): (Vec<Job>, Vec<Job>) =
+    let (mut sums, mut jobs): (Vec<Job>, Vec<Job>) =
         objects.map(|item| job(item, line)).partition(|job| is_all_clients(&job.name));
+    // A sum whose parts are not there is a result itself.
+    if jobs.is_empty() {
+        std::mem::swap(&mut sums, &mut jobs);
+    }
     Report {
         version: text(document, "fio version"),
         time_ms: time_ms(document),

@@ -23,6 +23,7 @@ mod json;
 mod lenient;
 mod lint;
 mod options;
+mod prefix;
 mod read;
 mod report;
 mod roles;
@@ -30,6 +31,7 @@ mod scan;
 mod terse;
 mod text;
 mod totals;
+mod undress;
 mod units;
 
 pub use decode::{ParseError, parse};

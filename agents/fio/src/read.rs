@@ -141,10 +141,31 @@ fn heading(clean: &Clean<'_>, above: Range<usize>) -> Option<Heading> {
     None
 }
 
-/// Lines that fio itself prints before its results.
+/// How lines begin that fio itself prints before its results, and rows of results that were passed over.
+const FIO_LINES: &[&str] = &[
+    "Starting ",
+    "fio-",
+    "Jobs: ",
+    "note: ",
+    "fio: ",
+    "hostname=",
+    "Run status group",
+    "Disk stats",
+    "cpu ",
+    "IO depths",
+    "submit ",
+    "complete ",
+    "issued ",
+    "latency ",
+    "lat (",
+    "clat ",
+    "slat (",
+    "bw (",
+    "iops ",
+    "| ",
+];
+
 fn is_fio(line: &str) -> bool {
-    let starts = ["Starting ", "fio-", "Jobs: ", "note: ", "fio: ", "hostname="];
-    starts.iter().any(|word| line.starts_with(word))
-        || line.contains(": (g=")
-        || line.contains(": Laying out")
+    let has = [": (g=", ": Laying out", ": ios=", "%, aggr"];
+    FIO_LINES.iter().any(|word| line.starts_with(word)) || has.iter().any(|word| line.contains(word))
 }

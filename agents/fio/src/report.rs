@@ -137,9 +137,9 @@ pub struct Direction {
 }
 
 impl Direction {
-    /// Whether anything was moved.
+    /// Whether anything was moved. An excerpt may tell rates only.
     pub fn moved(&self) -> bool {
-        self.total_ios > 0 || self.io_bytes > 0
+        self.total_ios > 0 || self.io_bytes > 0 || self.iops > 0.0 || self.bw > 0.0
     }
 
     /// A printed figure.

@@ -9,7 +9,9 @@ pub(crate) fn assign(documents: &mut [Document]) {
         let (before, rest) = documents.split_at_mut(later);
         let (Some(earlier), Some(later)) = (before.last_mut(), rest.first_mut()) else { return };
         if earlier.format == later.format || both_json(earlier.format, later.format) {
-            if is_state_of(&earlier.report, &later.report) {
+            // What stands between tells two results apart, where no clock does.
+            let apart = later.heading.is_some() && later.report.time_ms.is_none();
+            if !apart && is_state_of(&earlier.report, &later.report) {
                 earlier.role = Role::Interim;
             }
         } else if tell_the_same(&earlier.report, &later.report) {
@@ -43,7 +45,7 @@ fn is_state_of(earlier: &Report, later: &Report) -> bool {
         (Some(before), Some(after)) => went_on(before, after, ran, longest(later)),
         // Text names the process. Without that, only a run that went on has both moved more and taken longer: a second
         // run moves as much, or takes as long.
-        _ if earlier.jobs.iter().all(|job| job.pid.is_some()) => true,
+        _ if earlier.jobs.iter().all(|job| job.pid.is_some_and(|pid| pid > 0)) => true,
         _ => ran >= 500 && earlier.jobs.iter().zip(&later.jobs).all(|(a, b)| bytes(a) < bytes(b)),
     }
 }

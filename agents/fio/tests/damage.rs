@@ -137,6 +137,48 @@ fn line_ends_and_encodings_change_nothing() {
     }
 }
 
+/// Makes something else of a line with its number.
+type Dress<'a> = &'a dyn Fn(&str, usize) -> String;
+
+/// What loggers, shells, pages and Markdown make of a line.
+#[test]
+fn prefixes_colours_and_marks_change_nothing() {
+    let stamped = |line: &str, i: usize| {
+        format!("2024-05-03T09:{:02}:{:02}.{i:03}Z worker-7 INFO | {line}", i / 60, i % 60)
+    };
+    let console = |line: &str, i: usize| format!("[{:5}.{:06}] {line}", 90 + i, i * 37);
+    let service = |line: &str, _: usize| format!("fio-1  | {line}");
+    let journal = |line: &str, i: usize| format!("May  3 09:00:{:02} lab7 bench[41{i:02}]: {line}", i % 60);
+    let added = |line: &str, _: usize| format!("+{line}");
+    let marked = |line: &str, _: usize| if line.is_empty() { String::new() } else { format!("`{line}`") };
+    let coloured = |line: &str, _: usize| format!("\x1b[32m{line}\x1b[0m\x1b[K");
+    let page = |line: &str, _: usize| line.replace('&', "&amp;").replace('>', "&gt;").replace('"', "&quot;");
+    let dresses: [Dress<'_>; 8] = [&stamped, &console, &service, &journal, &added, &marked, &coloured, &page];
+    for case in
+        cases("").iter().filter(|case| !case.name.contains("terse") && !case.name.contains("client2-normal"))
+    {
+        for (number, dress) in dresses.iter().enumerate() {
+            let json = case.name.contains("json");
+            if json && number == 5 {
+                continue;
+            }
+            let lines: Vec<String> = case.text.lines().enumerate().map(|(i, line)| dress(line, i)).collect();
+            same(case, &(lines.join("\n") + "\n"));
+        }
+    }
+}
+
+#[test]
+fn two_bytes_a_character_change_nothing() {
+    for case in cases("") {
+        let units = std::iter::once(0xfeff).chain(case.text.encode_utf16());
+        let wide: Vec<u8> = units.flat_map(u16::to_le_bytes).collect();
+        assert_eq!(rows(&wide), case.rows, "{}", case.name);
+        let found = read_any(&wide);
+        assert!(found.documents.iter().all(|document| document.bytes.end <= wide.len()));
+    }
+}
+
 #[test]
 fn text_that_was_filled_to_one_line_reads_the_same() {
     for case in cases("-normal").iter().filter(|case| !case.name.contains("client")) {

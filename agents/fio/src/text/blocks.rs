@@ -129,7 +129,7 @@ fn block_sizes(cursor: &mut Cursor<'_>) -> Option<(String, String)> {
     let mut sizes = Vec::new();
     loop {
         let start = *cursor;
-        let _ = cursor.any(&["(R) ", "(W) ", "(T) "]);
+        let _ = cursor.any(&["(R) ", "(W) ", "(T) ", "(C) "]);
         let Some((low, high)) = range(cursor) else {
             *cursor = start;
             break;

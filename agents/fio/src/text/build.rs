@@ -385,6 +385,10 @@ fn draft(mut open: Open, notes: &mut Vec<Note>) -> Option<Draft> {
             jobs.push(open_job.job);
         }
     }
+    // A sum whose parts are not there is a result itself.
+    if jobs.is_empty() {
+        jobs.extend(all_clients.take().map(|sum: Box<Job>| *sum));
+    }
     for group in &mut open.groups {
         if !buggy {
             group.printed.iter_mut().for_each(|figure| figure.carry = None);

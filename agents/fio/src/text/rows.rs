@@ -325,7 +325,7 @@ fn depths(cursor: &mut Cursor<'_>) -> Option<Row> {
     let mut depths = Vec::new();
     loop {
         let start = *cursor;
-        let over = cursor.eat(" >=");
+        let over = over(cursor);
         let Some((depth, percent)) = share(cursor) else {
             *cursor = start;
             break;
@@ -339,6 +339,11 @@ fn depths(cursor: &mut Cursor<'_>) -> Option<Row> {
         return None;
     }
     Some(if label.starts_with("IO") { Row::Depths(depths) } else { Row::Other })
+}
+
+/// `>=` before the last depth; some mailers take `>` at the start of a line for a quote mark.
+fn over(cursor: &mut Cursor<'_>) -> bool {
+    cursor.any(&[" >=", " ="]).is_some()
 }
 
 /// `16=100.0%`
@@ -356,7 +361,7 @@ fn buckets(cursor: &mut Cursor<'_>) -> Option<Row> {
     cursor.eat(" ) : ").then_some(())?;
     let mut any = false;
     loop {
-        cursor.eat(" >=");
+        over(cursor);
         if share(cursor).is_none() {
             break;
         }
