@@ -2,13 +2,10 @@
 
 use crate::raw::RawTrial;
 use kab_fio::{Totals, options_of, ramp_time};
-use kab_model::Sample;
+use kab_model::{LatencyBins, Sample};
 
 /// Nanoseconds of one tick of /proc/stat: USER_HZ is 100 on every architecture that Linux still has.
 const TICK_NS: f64 = 1e7;
-
-/// Percentile of `Sample::clat_p99`.
-const P99: f64 = 99.0;
 
 /// Computes a sample from the totals of fio's report and the board's CPU counters.
 pub(crate) fn of(raw: &RawTrial<'_>, totals: &Totals) -> Sample {
@@ -22,7 +19,7 @@ pub(crate) fn of(raw: &RawTrial<'_>, totals: &Totals) -> Sample {
         sys_pct: totals.sys,
         cpu_per_io: cpu_per_io(raw, totals),
         clat_mean: totals.clat_mean,
-        clat_p99: totals.clat_percentile(P99).map(|nanos| nanos as f64),
+        clat_bins: LatencyBins::new(totals.clat_bins.clone()),
     }
 }
 

@@ -261,13 +261,21 @@ pub enum Metric {
     CpuPerIo,
     /// Mean completion latency, nanoseconds; lower is better.
     ClatMean,
+    /// Median of completion latency, nanoseconds; lower is better.
+    ClatP50,
     /// 99th percentile of completion latency, nanoseconds; lower is better.
     ClatP99,
+    /// 99.9th percentile of completion latency, nanoseconds; lower is better.
+    ClatP999,
 }
 
 impl Metric {
     /// All metrics, in the order in which reports list them.
-    pub const ALL: [Metric; 5] = [Self::Iops, Self::Bw, Self::CpuPerIo, Self::ClatMean, Self::ClatP99];
+    pub const ALL: [Metric; 7] =
+        [Self::Iops, Self::Bw, Self::CpuPerIo, Self::ClatMean, Self::ClatP50, Self::ClatP99, Self::ClatP999];
+
+    /// Those that a report shows when the experiment names none.
+    pub const USUAL: [Metric; 5] = [Self::Iops, Self::Bw, Self::CpuPerIo, Self::ClatMean, Self::ClatP99];
 
     /// As the experiment file writes it.
     pub fn name(self) -> &'static str {
@@ -276,7 +284,9 @@ impl Metric {
             Self::Bw => "bw",
             Self::CpuPerIo => "cpu_per_io",
             Self::ClatMean => "clat_mean",
+            Self::ClatP50 => "clat_p50",
             Self::ClatP99 => "clat_p99",
+            Self::ClatP999 => "clat_p999",
         }
     }
 
@@ -285,10 +295,21 @@ impl Metric {
         matches!(self, Self::Iops | Self::Bw)
     }
 
+    /// The quantile that the metric is of a histogram of latencies, if it is one.
+    pub fn quantile(self) -> Option<f64> {
+        match self {
+            Self::ClatP50 => Some(0.5),
+            Self::ClatP99 => Some(0.99),
+            Self::ClatP999 => Some(0.999),
+            _ => None,
+        }
+    }
+
     /// Default of `same_within`, as a fraction (statistics.md, "Defaults for delta").
     pub fn default_margin(self) -> f64 {
         match self {
             Self::ClatP99 => 0.03,
+            Self::ClatP999 => 0.1,
             _ => 0.02,
         }
     }

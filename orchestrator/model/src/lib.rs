@@ -6,6 +6,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod artifact;
+mod bins;
 mod event;
 mod experiment;
 mod ids;
@@ -17,6 +18,7 @@ mod sample;
 pub mod yaml;
 
 pub use artifact::{Artifact, Toolchain};
+pub use bins::LatencyBins;
 pub use event::{BootIdentity, BootProof, Event, FailureClass, FioExit, Logged, TrialRecord};
 pub use experiment::{
     Base, Change, ConfigItem, ConfigValue, Cooldown, Experiment, FioOption, Kernel, KernelSpec, Knob,

@@ -1,11 +1,13 @@
 //! The numbers of one trial that counts.
 
-use crate::Metric;
+use crate::{LatencyBins, Metric};
 use serde::{Deserialize, Serialize};
 
 /// Version of the rules that turn raw bytes into a [`Sample`]; stored with every sample, so that
 /// `kab runs verify` knows when a difference is a changed rule and not changed bytes.
-pub const DERIVATION: u32 = 1;
+///
+/// 2: the histogram of latencies in place of a percentile of each trial.
+pub const DERIVATION: u32 = 2;
 
 /// Metrics of one trial, all jobs and directions together, computed again from totals and run time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,19 +30,21 @@ pub struct Sample {
     pub cpu_per_io: Option<f64>,
     /// Mean completion latency, nanoseconds, weighted by I/Os; absent where fio measured none.
     pub clat_mean: Option<f64>,
-    /// 99th percentile of completion latency from merged histogram bins, nanoseconds.
-    pub clat_p99: Option<f64>,
+    /// Histogram of completion latency, all jobs and directions merged; empty where fio measured none.
+    #[serde(default, skip_serializing_if = "LatencyBins::is_empty")]
+    pub clat_bins: LatencyBins,
 }
 
 impl Sample {
-    /// The value of one metric in its own unit (see [`Metric`]), where the trial has it.
+    /// The value of one metric in its own unit (see [`Metric`]), where the trial has it. A percentile is no value of a trial: it is
+    /// read from the bins of a visit's trials, merged, and never averaged.
     pub fn metric(&self, metric: Metric) -> Option<f64> {
         match metric {
             Metric::Iops => Some(self.iops),
             Metric::Bw => Some(self.bw),
             Metric::CpuPerIo => self.cpu_per_io,
             Metric::ClatMean => self.clat_mean,
-            Metric::ClatP99 => self.clat_p99,
+            Metric::ClatP50 | Metric::ClatP99 | Metric::ClatP999 => None,
         }
     }
 }

@@ -114,7 +114,7 @@ mod tests {
             sys_pct: 1.5,
             cpu_per_io: None,
             clat_mean: Some(2.5),
-            clat_p99: None,
+            clat_bins: kab_model::LatencyBins::new(vec![(1000, 2), (1016, 1)]),
         });
         let visit = VisitKey { board: "b".into(), round: 1, variant: "v".into(), visit: 3 };
         let trial = TrialKey { visit, cell: "w/1".into(), warmup: false, index: 2, attempt: 1 };

@@ -35,7 +35,9 @@ fn lines(setting: &Setting, board: &Board, details: &[Detail]) -> Vec<Line> {
         metric("CPU */IO, board", Metric::CpuPerIo, |d| d.cpu_per_io),
         metric("bw *", Metric::Bw, |d| d.bw),
         metric("clat mean *", Metric::ClatMean, |d| d.clat_mean),
+        metric("clat p50 *", Metric::ClatP50, |d| d.clat_p50),
         metric("clat p99 *", Metric::ClatP99, |d| d.clat_p99),
+        metric("clat p99.9 *", Metric::ClatP999, |d| d.clat_p999),
     ]
 }
 

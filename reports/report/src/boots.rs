@@ -18,7 +18,8 @@ pub struct Boot {
     pub round: u32,
     /// Number of the visit on its board, from 0: the order in time.
     pub visit: u32,
-    /// Median of its trials (below three their geometric mean), in the metric's own unit.
+    /// Median of its trials (below three their geometric mean), in the metric's own unit. A percentile is read from the merged
+    /// histogram of its trials.
     pub value: f64,
     /// The trials, in the order in which they were run.
     pub trials: Vec<f64>,

@@ -352,8 +352,12 @@ pub struct Detail {
     pub cpu_per_io: Option<f64>,
     /// Mean completion latency, nanoseconds.
     pub clat_mean: Option<f64>,
+    /// Median completion latency, nanoseconds: of each visit from the merged bins of its trials, as the two below.
+    pub clat_p50: Option<f64>,
     /// 99th percentile of completion latency, nanoseconds.
     pub clat_p99: Option<f64>,
+    /// 99.9th percentile of completion latency, nanoseconds.
+    pub clat_p999: Option<f64>,
 }
 
 /// A candidate against a reference.

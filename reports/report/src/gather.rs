@@ -9,8 +9,9 @@ use crate::findings::{
 };
 use crate::groups;
 use crate::places::{Placed, Places};
+use crate::samples::Trials;
 use crate::tallies::{count_differences, failed_visits, tally};
-use crate::verdicts::{Judged, Trials, mean};
+use crate::verdicts::{Judged, mean};
 use kab_model::{
     Accel, BoardRun, Boot, BuildState, DiskKind, FailureClass, Metric, Outcome, Plan, PlannedBoard, Run,
     Sample, VisitState,
@@ -193,7 +194,9 @@ impl<'a> Gathering<'a> {
             bw: geometric(Metric::Bw),
             cpu_per_io: geometric(Metric::CpuPerIo),
             clat_mean: geometric(Metric::ClatMean),
+            clat_p50: geometric(Metric::ClatP50),
             clat_p99: geometric(Metric::ClatP99),
+            clat_p999: geometric(Metric::ClatP999),
         }
     }
 

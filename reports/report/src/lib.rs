@@ -26,6 +26,7 @@ mod places;
 mod plot;
 mod quantity;
 mod render;
+mod samples;
 mod schema;
 mod sections;
 mod tallies;

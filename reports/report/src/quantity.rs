@@ -18,7 +18,9 @@ impl Unit {
         let choices: &[(f64, &'static str)] = match metric {
             Metric::Iops => &[(1.0, "IOPS"), (1e3, "kIOPS"), (1e6, "MIOPS")],
             Metric::Bw => &[(1e3, "kB/s"), (1e6, "MB/s"), (1e9, "GB/s")],
-            Metric::CpuPerIo | Metric::ClatMean | Metric::ClatP99 => &[(1.0, "ns"), (1e3, "us"), (1e6, "ms")],
+            Metric::CpuPerIo | Metric::ClatMean | Metric::ClatP50 | Metric::ClatP99 | Metric::ClatP999 => {
+                &[(1.0, "ns"), (1e3, "us"), (1e6, "ms")]
+            }
         };
         let (scale, name) = choices.iter().rev().find(|(scale, _)| typical >= *scale).unwrap_or(&choices[0]);
         Self { name, factor: 1.0 / scale }
@@ -32,7 +34,9 @@ pub(crate) fn metric_title(metric: Metric) -> &'static str {
         Metric::Bw => "bandwidth",
         Metric::CpuPerIo => "CPU/IO",
         Metric::ClatMean => "clat mean",
+        Metric::ClatP50 => "clat p50",
         Metric::ClatP99 => "clat p99",
+        Metric::ClatP999 => "clat p99.9",
     }
 }
 

@@ -32,7 +32,7 @@ impl Setting<'_> {
     /// The unit of a metric: one for all latencies of a report, and one for each other metric that `values` fit.
     pub(crate) fn unit(&self, metric: Metric, values: &[f64]) -> Unit {
         match metric {
-            Metric::ClatMean | Metric::ClatP99 => self.latency,
+            Metric::ClatMean | Metric::ClatP50 | Metric::ClatP99 | Metric::ClatP999 => self.latency,
             _ => Unit::fitting(metric, values),
         }
     }
@@ -93,7 +93,7 @@ pub(crate) fn setting(findings: &Findings, options: Options, width: Option<usize
 /// The unit that leaves the smallest latency readable.
 fn latency_unit(findings: &Findings) -> Unit {
     let details = findings.boards.iter().flat_map(|board| &board.cells).flat_map(|cell| &cell.details);
-    let smallest = details.flat_map(|d| [d.clat_mean, d.clat_p99]).flatten().reduce(f64::min);
+    let smallest = details.flat_map(|d| [d.clat_mean, d.clat_p50, d.clat_p99]).flatten().reduce(f64::min);
     Unit::fitting(Metric::ClatMean, &smallest.into_iter().collect::<Vec<_>>())
 }
 

@@ -1,38 +1,20 @@
-//! From the trials of a run to verdicts: rows for kab-stats, its answers in the words of the glossary.
+//! Verdicts on the trials of a run: what kab-stats answers, in the words of the glossary.
 
 use crate::boots::{Boot, Boots, PValues};
 use crate::findings::{Change, CpuPerIo, Geomean, Mean, Outliers, Verdict};
 use crate::places::{Placed, Places};
 use crate::quantity::letter;
-use crate::tallies::INTERRUPTED;
-use kab_model::{Metric, Outcome, Plan, TrialState, VisitState};
+use crate::samples::{MIN_IOS_FOR_P999, Samples, Trials};
+use kab_model::{Metric, Plan};
 use kab_stats::cell::{Gate, LEVEL, MIN_VISITS, Method};
 use kab_stats::outliers::{modes, outliers};
-use kab_stats::{
-    Better, CellInput, CellRule, CellVerdict, Evidence, NoVerdict, Pair, Row, Scale, ShownBy, Unit, Units,
-    judge,
-};
+use kab_stats::{CellInput, CellVerdict, Evidence, NoVerdict, Pair, Row, Scale, ShownBy, Unit, Units, judge};
 use std::collections::BTreeMap;
-
-/// Margin for a specification that kab-stats refuses; the experiment's parser lets none through.
-const FALLBACK_MARGIN: f64 = 0.02;
-
-/// Relative width of fio's percentile buckets, as a logarithm: 64 to an octave, the widest counts.
-const PERCENTILE_STEP: f64 = 0.015_504;
-
-/// Which trials enter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Trials {
-    /// All that count.
-    Counted,
-    /// Only those with nothing to note: for the question whether a verdict rests on the others.
-    WithoutNoted,
-}
 
 /// One metric over all boards and cells, judged as one family.
 pub(crate) struct Judged {
     /// `[board][cell]`.
-    inputs: Vec<Vec<CellInput>>,
+    samples: Vec<Vec<Samples>>,
     units: Vec<Vec<Units>>,
     /// `[board][cell][pair]`.
     changes: Vec<Vec<Vec<Change>>>,
@@ -50,17 +32,23 @@ impl Judged {
         pairs: &[(usize, usize)],
         same: &[bool],
     ) -> Self {
-        let inputs: Vec<Vec<CellInput>> = places
-            .boards
-            .iter()
-            .map(|cells| cells.iter().map(|placed| input(plan, placed, metric, trials)).collect())
-            .collect();
-        let units = inputs.iter().map(|board| board.iter().map(Units::of_cell).collect()).collect();
-        let flat: Vec<CellInput> = inputs.iter().flatten().cloned().collect();
-        let (changes, comparisons) = judge_all(&flat, pairs, same);
+        let of_board = |cells: &Vec<Vec<Placed>>| {
+            cells.iter().map(|placed| Samples::of(plan, placed, metric, trials)).collect()
+        };
+        let samples: Vec<Vec<Samples>> = places.boards.iter().map(of_board).collect();
+        let units: Vec<Vec<Units>> =
+            samples.iter().map(|cells| cells.iter().map(|s| Units::of_cell(&s.judged)).collect()).collect();
+        let flat: Vec<CellInput> = samples.iter().flatten().map(judgeable).collect();
+        let (mut changes, comparisons) = judge_all(&flat, pairs, same);
+        let every = samples.iter().flatten().zip(units.iter().flatten());
+        for (changes, (samples, units)) in changes.iter_mut().zip(every) {
+            if let Some(ios) = samples.too_few_ios {
+                changes.iter_mut().zip(pairs).for_each(|(change, pair)| refuse(change, *pair, units, ios));
+            }
+        }
         let mut changes = changes.into_iter();
         let changes = plan.boards.iter().map(|_| changes.by_ref().take(plan.cells.len()).collect()).collect();
-        Self { inputs, units, changes, comparisons }
+        Self { samples, units, changes, comparisons }
     }
 
     /// The changes of a cell, one a pair.
@@ -87,7 +75,7 @@ impl Judged {
         noted: &BTreeMap<u32, usize>,
     ) -> Vec<Boots> {
         let mut trials: BTreeMap<(usize, u32), Vec<f64>> = BTreeMap::new();
-        for row in self.inputs[board][cell].rows.iter().filter(|row| !row.void) {
+        for row in self.samples[board][cell].single().rows.iter().filter(|row| !row.void) {
             trials.entry((row.variant, row.visit)).or_default().push(row.value);
         }
         let boot = |variant: usize, unit: &Unit| Boot {
@@ -113,7 +101,8 @@ impl Judged {
         if cells.len() < 2 {
             return None;
         }
-        let inputs: Vec<CellInput> = cells.iter().map(|cell| self.inputs[board][*cell].clone()).collect();
+        let inputs: Vec<CellInput> =
+            cells.iter().map(|cell| self.samples[board][*cell].judged.clone()).collect();
         let percent = |log: f64| Scale::Log.to_percent(log);
         if let Some(summary) = kab_stats::geomean(&inputs, Pair::from(pair)) {
             return Some(Geomean {
@@ -161,7 +150,7 @@ impl Judged {
 
     /// Some cells as one: a trial for each visit that all of them have, with the geometric mean.
     fn pooled(&self, board: usize, cells: &[usize]) -> CellInput {
-        let rule = self.inputs[board][cells.first().copied().unwrap_or(0)].rule;
+        let rule = self.samples[board][cells.first().copied().unwrap_or(0)].judged.rule;
         let Some((first, rest)) = cells.split_first() else { return CellInput { rule, rows: Vec::new() } };
         let units = |cell: &usize| &self.units[board][*cell];
         let variants: Vec<usize> = units(first).variants().collect();
@@ -191,7 +180,7 @@ impl Judged {
     /// Trials of each variant that lie far from the others, over all cells of a board: how many, and of how many.
     pub(crate) fn outliers(&self, board: usize, count: usize) -> Vec<Outliers> {
         let mut totals = vec![Outliers::default(); count];
-        for (variant, found) in self.inputs[board].iter().flat_map(outliers) {
+        for (variant, found) in self.samples[board].iter().flat_map(|samples| outliers(samples.single())) {
             totals[variant].low += found.low as usize;
             totals[variant].high += found.high as usize;
             totals[variant].of += found.of as usize;
@@ -208,6 +197,27 @@ impl Judged {
     pub(crate) fn common(&self, board: usize, cells: &[usize], variants: &[usize]) -> Vec<usize> {
         let has = |cell: &usize, variant: &usize| !self.units[board][*cell].of(*variant).is_empty();
         cells.iter().copied().filter(|cell| variants.iter().all(|variant| has(cell, variant))).collect()
+    }
+}
+
+/// The rows of a cell, none where they cannot carry a verdict.
+fn judgeable(samples: &Samples) -> CellInput {
+    let judged = &samples.judged;
+    match samples.too_few_ios {
+        None => judged.clone(),
+        Some(_) => CellInput { rule: judged.rule, rows: Vec::new() },
+    }
+}
+
+/// The numbers of a pair whose visits have too few I/Os for its percentile.
+fn refuse(change: &mut Change, (candidate, reference): (usize, usize), units: &Units, ios: u64) {
+    let logs = average(&units.values(candidate)).zip(average(&units.values(reference)));
+    change.percent = logs.map(|(candidate, reference)| Scale::Log.to_percent(candidate - reference));
+    change.visits = (units.of(candidate).len(), units.of(reference).len());
+    if change.verdict == Verdict::NoVerdict && logs.is_some() {
+        change.why = Some(format!(
+            "a boot with {ios} I/Os: below {MIN_IOS_FOR_P999} the noise of a 99.9th percentile is not known"
+        ));
     }
 }
 
@@ -241,46 +251,6 @@ pub(crate) fn mean(value: Option<f64>, failed: bool) -> Mean {
         (_, true) => Mean::Failed,
         (_, false) => Mean::Missing,
     }
-}
-
-fn input(plan: &Plan, placed: &[Placed], metric: Metric, trials: Trials) -> CellInput {
-    let mut rows = Vec::new();
-    for &Placed { variant, visit, trial } in placed.iter().filter(|placed| !placed.trial.key.warmup) {
-        let void_visit = match &visit.state {
-            VisitState::Void(reason) if reason.rule == INTERRUPTED => continue,
-            VisitState::Void(_) => true,
-            _ => false,
-        };
-        let Some((value, void)) = reading(trial, metric, trials, void_visit) else { continue };
-        let key = &visit.key;
-        rows.push(Row {
-            variant,
-            round: Some(key.round),
-            visit: key.visit,
-            seq: Some(key.visit),
-            value,
-            void,
-        });
-    }
-    CellInput { rule: rule(plan, metric), rows }
-}
-
-/// The value of a trial and whether it is void; nothing for trials that failed, are open, or lack the metric.
-fn reading(trial: &TrialState, metric: Metric, trials: Trials, void_visit: bool) -> Option<(f64, bool)> {
-    match trial.outcome.as_ref()? {
-        Outcome::Void { .. } => Some((0.0, true)),
-        _ if void_visit => Some((0.0, true)),
-        Outcome::Noted { .. } if trials == Trials::WithoutNoted => None,
-        _ => trial.sample.as_ref().and_then(|sample| sample.metric(metric)).map(|value| (value, false)),
-    }
-}
-
-fn rule(plan: &Plan, metric: Metric) -> CellRule {
-    let better = if metric.higher_is_better() { Better::Higher } else { Better::Lower };
-    let step = if metric == Metric::ClatP99 { PERCENTILE_STEP } else { 0.0 };
-    CellRule::new(Scale::Log, better, plan.report.margin(metric), step)
-        .or_else(|_| CellRule::new(Scale::Log, better, FALLBACK_MARGIN, step))
-        .expect("the fallback margin and the step are in range")
 }
 
 fn change(judged: &CellVerdict, identical: bool) -> Change {

@@ -34,7 +34,7 @@ fn lab() -> impl Strategy<Value = Lab> {
     let shape = (1usize..=2, 1usize..=9, 1usize..=7, 1usize..=4, 1u32..=3);
     let names = prop::collection::vec("[a-zA-Z0-9 .+\u{e4}\u{4e2d}_|`-]{1,60}", 11);
     let magnitude = prop_oneof![Just(0.0), Just(1e-3), Just(7.0), Just(950.0), Just(64e3), Just(9.9e6)];
-    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), 0usize..5, 0f64..0.4);
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), 0usize..7, 0f64..0.4);
     (shape, names, magnitude, flags, prop::collection::vec(fate(), 0..60), any::<u64>(), "[a-z/0-9]{1,90}")
         .prop_map(
             |((boards, variants, rounds, cells, trials), names, magnitude, flags, fates, seed, label)| {

@@ -106,11 +106,15 @@ pub(super) const REPORT: MapSpec = MapSpec {
     hint: None,
     keys: &[
         Key::default("primary", METRIC, "iops", "The metric of the verdicts."),
-        Key::optional("metrics", Shape::List(&METRIC), "Metrics that the full report shows; all by default."),
+        Key::optional(
+            "metrics",
+            Shape::List(&METRIC),
+            "Metrics that the full report shows; iops, bw, cpu_per_io, clat_mean and clat_p99 by default.",
+        ),
         Key::optional(
             "same_within",
             MARGINS,
-            "Margins within which two variants count as the same, by metric; 2% by default, 3% for clat_p99.",
+            "Margins within which two variants count as the same, by metric; 2% by default, 3% for clat_p99, 10% for clat_p999.",
         ),
         Key::later("reply_to", "Message-id of the mail that the report answers."),
     ],
@@ -121,7 +125,12 @@ const METRICS: &[Choice] = &[
     Choice::plain("bw", "Bytes a second."),
     Choice::plain("cpu_per_io", "Board-wide busy CPU time an I/O."),
     Choice::plain("clat_mean", "Mean completion latency."),
+    Choice::plain("clat_p50", "Median completion latency."),
     Choice::plain("clat_p99", "99th percentile of completion latency."),
+    Choice::plain(
+        "clat_p999",
+        "99.9th percentile of completion latency; judged from 100,000 I/Os a visit on.",
+    ),
 ];
 
 /// Reads an experiment.
@@ -318,7 +327,7 @@ fn metric(name: &str) -> Option<Metric> {
 }
 
 fn metrics(decoder: &mut Decoder<'_>, fields: &Fields<'_>) -> Vec<Metric> {
-    let Some(node) = fields.value("metrics") else { return Metric::ALL.to_vec() };
+    let Some(node) = fields.value("metrics") else { return Metric::USUAL.to_vec() };
     let mut metrics = Vec::new();
     let mut seen = HashSet::new();
     for item in decoder.list(node, "metrics") {

@@ -198,7 +198,7 @@ pub struct VisitData {
     pub visit: u32,
     /// The round, from 0.
     pub round: u32,
-    /// Median of its trials; below three their geometric mean.
+    /// Median of its trials, below three their geometric mean; a percentile is that of all its trials' I/Os together.
     pub value: f64,
     /// The trials.
     pub trials: Vec<f64>,

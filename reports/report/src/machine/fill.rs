@@ -32,7 +32,9 @@ pub(super) fn metric_name(metric: Metric) -> String {
         Metric::Iops => "iops".to_owned(),
         Metric::Bw => "bw_bytes_per_s".to_owned(),
         Metric::CpuPerIo => "cpu_ns_per_io".to_owned(),
-        Metric::ClatMean | Metric::ClatP99 => format!("{}_ns", metric.name()),
+        Metric::ClatMean | Metric::ClatP50 | Metric::ClatP99 | Metric::ClatP999 => {
+            format!("{}_ns", metric.name())
+        }
     }
 }
 

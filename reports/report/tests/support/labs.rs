@@ -2,7 +2,7 @@
 
 #![allow(dead_code)]
 
-use super::{Lab, source};
+use super::{Lab, middle, source};
 use kab_model::{Applied, SeriesInfo};
 use kab_report::{HostFact, Latencies, Meta};
 
@@ -79,7 +79,7 @@ pub(crate) fn latencies(lab: &Lab) -> Latencies {
                         let x = f64::from(step) / 20.0 - 1.0;
                         let weight =
                             (-x * x * 6.0).exp() * 1e6 + (-2.2 * x).exp() * 80.0 * (1.0 + variant as f64);
-                        (midpoint(typical * x.exp()), weight as u64)
+                        (middle(typical * x.exp()), weight as u64)
                     })
                     .collect();
                 latencies.add(&board.spec.name.0, &planned.id.0, &named.name.0, &bins);
@@ -87,14 +87,4 @@ pub(crate) fn latencies(lab: &Lab) -> Latencies {
         }
     }
     latencies
-}
-
-/// The middle of fio's bucket of a latency.
-fn midpoint(ns: f64) -> u64 {
-    let ns = ns as u64;
-    if ns < 128 {
-        return ns;
-    }
-    let width = 1 << (ns.ilog2() - 6);
-    ns / width * width + width / 2
 }

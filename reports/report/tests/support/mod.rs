@@ -292,7 +292,7 @@ impl Lab {
             sys_pct: 21.45,
             cpu_per_io: Some(14_100.0 * (4_526.0 / iops).powf(0.05)),
             clat_mean: Some(1e9 / iops),
-            clat_p99: Some(3e9 / iops),
+            clat_bins: bins(ios, 1e9 / iops),
         });
         events.push(Event::TrialStarted { trial: key.clone() });
         events.push(Event::TrialEnded {
@@ -303,6 +303,23 @@ impl Lab {
             derivation: DERIVATION,
         });
     }
+}
+
+/// A histogram with median and 99th percentile at fixed multiples of the `typical` latency.
+fn bins(ios: u64, typical: f64) -> LatencyBins {
+    let shares = [(0.7, ios * 6 / 10), (1.2, ios * 38 / 100), (3.0, ios - ios * 6 / 10 - ios * 38 / 100)];
+    let bin = |(factor, count): (f64, u64)| (count > 0).then(|| (middle(factor * typical), count));
+    LatencyBins::new(shares.into_iter().filter_map(bin).collect())
+}
+
+/// The middle of fio's bucket of a latency.
+pub(crate) fn middle(ns: f64) -> u64 {
+    let ns = ns as u64;
+    if ns < 128 {
+        return ns;
+    }
+    let width = 1 << (ns.ilog2() - 6);
+    ns / width * width + width / 2
 }
 
 fn blob() -> BlobId {
