@@ -12,7 +12,7 @@ export KAB_AGENTS := $(CURDIR)/target/agents
 export CARGO_TARGET_DIR := $(CURDIR)/target
 export KAB_TEST_SOURCE := $(SOURCE)
 
-.PHONY: all build agent packages source demo test test-fast test-qemu test-browser test-long calibrate lint clean
+.PHONY: all build agent packages source demo test test-fast test-qemu test-browser test-kernel test-long calibrate lint clean
 
 all: build
 
@@ -40,7 +40,7 @@ test: packages source agent test-fast test-qemu
 # cargo-nextest where present, else cargo test; either way everything that boots a board runs serially, at the end.
 test-fast:
 	@if command -v cargo-nextest >/dev/null; then cargo nextest run --locked --workspace --profile fast; \
-	else cargo test --locked --workspace -- --skip qemu_ --skip chromium_; fi
+	else cargo test --locked --workspace -- --skip qemu_ --skip chromium_ --skip kernel_build_; fi
 
 test-qemu:
 	@if command -v cargo-nextest >/dev/null; then cargo nextest run --locked --workspace --profile qemu; \
@@ -52,8 +52,13 @@ test-browser:
 	@if command -v cargo-nextest >/dev/null; then cargo nextest run --locked -p kab-report --profile browser; \
 	else cargo test --locked -p kab-report -- chromium_ --nocapture; fi
 
+# Real kernels, cross-built for 64-bit Arm with device trees and modules, twice (ten minutes and more).
+test-kernel: packages source
+	@if command -v cargo-nextest >/dev/null; then cargo nextest run --locked -p kab-kernels --profile kernel; \
+	else cargo test --locked -p kab-kernels -- kernel_build_ --test-threads=1 --nocapture; fi
+
 test-long: packages source agent
-	KAB_TEST_KILLS=20 $(MAKE) test-fast test-qemu test-browser
+	KAB_TEST_KILLS=20 $(MAKE) test-fast test-qemu test-browser test-kernel
 
 # Error rates and power of the verdicts, simulated in full (minutes).
 calibrate:

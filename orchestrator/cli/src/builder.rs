@@ -52,8 +52,13 @@ fn fault(error: &BuildError) -> BuildFault {
         BuildError::Config(ConfigError::File { .. }) | BuildError::BuildId(BuildIdError::Read { .. }) => {
             BuildFault::Host
         }
-        BuildError::Config(_) | BuildError::BuildId(_) | BuildError::NotFromGit => BuildFault::Variant,
+        BuildError::Config(_) | BuildError::BuildId(_) | BuildError::Running => BuildFault::Variant,
+        BuildError::Overlay(error) if error.is_the_variants() => BuildFault::Variant,
+        BuildError::Prebuilt(error) if error.is_the_kernels() => BuildFault::Variant,
         BuildError::Tools(_)
+        | BuildError::Overlay(_)
+        | BuildError::Prebuilt(_)
+        | BuildError::SigningKey(_)
         | BuildError::Lock(_)
         | BuildError::Cache(_)
         | BuildError::Mirror(_)

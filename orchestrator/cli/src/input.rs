@@ -252,7 +252,8 @@ fn parsed<T>(result: Result<Located<T>, Diagnostics>) -> Result<Located<T>, Fail
     }
 }
 
-/// Every file that an experiment names, with its content, in a fixed order; each once.
+/// Every file that an experiment names, with its content, in a fixed order; each once. Of kernels that exist already, the
+/// digests.
 fn named_files(experiment: &Experiment) -> Result<Vec<(String, Vec<u8>)>, Failure> {
     let mut paths: Vec<PathBuf> = Vec::new();
     for variant in &experiment.variants {
@@ -266,7 +267,28 @@ fn named_files(experiment: &Experiment) -> Result<Vec<(String, Vec<u8>)>, Failur
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         Ok((format!("input-{number}-{name}"), bytes))
     };
-    paths.iter().enumerate().map(read).collect()
+    let mut named = paths.iter().enumerate().map(read).collect::<Result<Vec<_>, Failure>>()?;
+    for path in prebuilt(experiment) {
+        let pinned = kab_kernels::pin(path)
+            .map_err(|error| Failure::new(Exit::Usage, crate::builder::chain(&error)))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        named.push((
+            format!("input-{}-{name}.blake3", named.len()),
+            format!("{}\n", pinned.digest).into_bytes(),
+        ));
+    }
+    Ok(named)
+}
+
+/// Files of kernels that exist already. A run keeps their digests; they may be large, and what was booted is in the cache.
+fn prebuilt(experiment: &Experiment) -> Vec<&PathBuf> {
+    let mut paths: Vec<&PathBuf> = Vec::new();
+    for variant in &experiment.variants {
+        let Kernel::Prebuilt(files) = &variant.kernel else { continue };
+        let all = std::iter::once(&files.image).chain(&files.dtb).chain(&files.modules);
+        paths.extend(all.filter(|path| !paths.contains(path)).collect::<Vec<_>>());
+    }
+    paths
 }
 
 fn paths_of(variant: &Variant) -> Vec<PathBuf> {

@@ -4,9 +4,10 @@ use crate::builder::{chain, kernel_line};
 use crate::exit::{Exit, Failure};
 use crate::input::Input;
 use crate::progress::Lines;
-use kab_kernels::{Kernels, ResolveError, Resolved};
+use kab_kernels::{Kernels, PrebuiltError, ResolveError, Resolved};
 use kab_model::{
-    Base, Kernel, KernelSpec, PinnedKernel, Plan, PlannedKernel, PlannedVariant, Variant, VariantName,
+    Arch, Base, Kernel, KernelSpec, PinnedFile, PinnedKernel, Plan, PlannedKernel, PlannedVariant, Variant,
+    VariantName,
 };
 use kab_plan::{ResolvedVariant, make_plan};
 use std::path::Path;
@@ -24,9 +25,10 @@ pub(crate) async fn plan(
     for variant in &input.experiment.variants {
         supported(variant)?;
     }
+    let arch = input.lab.boards.first().map_or(Arch::X86_64, |board| board.arch);
     let mut resolved = Vec::new();
     for (index, variant) in input.experiment.variants.iter().enumerate() {
-        resolved.extend(resolve((index, variant), kernels, lines, cancel).await?);
+        resolved.extend(resolve((index, variant), arch, kernels, lines, cancel).await?);
     }
     let mut plan = make_plan(&input.experiment, &input.experiment_digest, &input.lab, &resolved, seed)
         .map_err(crate::exit::usage)?;
@@ -36,12 +38,23 @@ pub(crate) async fn plan(
 
 async fn resolve(
     (index, variant): (usize, &Variant),
+    arch: Arch,
     kernels: &Kernels,
     lines: &Lines,
     cancel: &CancellationToken,
 ) -> Result<Vec<ResolvedVariant>, Failure> {
+    let alone = |kernel| Ok(vec![ResolvedVariant { variant: index, step: None, kernel }]);
+    let spec = match &variant.kernel {
+        Kernel::Built(spec) => spec,
+        Kernel::Prebuilt(files) => {
+            let pinned = kab_kernels::pin_prebuilt(files, arch);
+            return alone(pinned.map_err(|error| unusable(&variant.name, &error))?.0);
+        }
+        Kernel::Running => return alone(PlannedKernel::Running),
+    };
     let report = |progress| lines.show(&format!("variant {:?}: {}", variant.name.0, kernel_line(&progress)));
-    let spec = supported(variant)?;
+    let overlay = spec.overlay.as_deref().map(kab_kernels::pin).transpose();
+    let overlay = overlay.map_err(|error| unusable(&variant.name, &error))?;
     let resolved = kernels.resolve(spec, &report, cancel).await;
     lines.clear();
     let resolved = resolved.map_err(|error| failure(Some(&variant.name), &error))?;
@@ -51,30 +64,25 @@ async fn resolve(
     let kernels = resolved.into_iter().map(|kernel| ResolvedVariant {
         variant: index,
         step: kernel.step.as_ref().map(|step| step.index),
-        kernel: PlannedKernel::Built(Box::new(pinned(spec, kernel))),
+        kernel: PlannedKernel::Built(Box::new(pinned(spec, kernel, overlay.clone()))),
     });
     Ok(kernels.collect())
 }
 
-/// The kernel of a variant, unless the file asks for what is read and not done yet: it must not be measured as if it were.
-fn supported(variant: &Variant) -> Result<&KernelSpec, Failure> {
-    let later = |what: &str| {
-        let name = &variant.name.0;
-        Err(Failure::new(
-            Exit::Usage,
-            format!("variant {name:?}: {what} is not supported in this version yet"),
-        ))
-    };
-    match &variant.kernel {
-        _ if !variant.knobs.is_empty() => later("`knobs:`"),
-        Kernel::Prebuilt(_) => later("a kernel from `image:`"),
-        Kernel::Running => later("`running:`"),
-        Kernel::Built(spec) if spec.overlay.is_some() => later("`dtbo:`"),
-        Kernel::Built(spec) => Ok(spec),
-    }
+fn unusable(variant: &VariantName, error: &PrebuiltError) -> Failure {
+    Failure::new(Exit::Usage, format!("variant {:?}: {}", variant.0, chain(error)))
 }
 
-fn pinned(spec: &KernelSpec, resolved: Resolved) -> PinnedKernel {
+/// Refuses what is read and not done yet: it must not be measured as if it were.
+fn supported(variant: &Variant) -> Result<(), Failure> {
+    if variant.knobs.is_empty() {
+        return Ok(());
+    }
+    let name = &variant.name.0;
+    Err(Failure::new(Exit::Usage, format!("variant {name:?}: `knobs:` is not supported in this version yet")))
+}
+
+fn pinned(spec: &KernelSpec, resolved: Resolved, overlay: Option<PinnedFile>) -> PinnedKernel {
     let reference = match &spec.base {
         Base::Ref(reference) => reference.clone(),
         Base::Tree => "working tree".to_owned(),
@@ -90,7 +98,7 @@ fn pinned(spec: &KernelSpec, resolved: Resolved) -> PinnedKernel {
         changes: resolved.changes,
         config: spec.config.clone(),
         toolchain: spec.toolchain.clone(),
-        overlay: None,
+        overlay,
         placebo: spec.placebo,
     }
 }

@@ -10,10 +10,13 @@ use crate::kernels::Kernels;
 use crate::lock::{Lock, LockError};
 use crate::mirror::base_ref;
 use crate::output::{LastBuild, Output};
+use crate::overlay::{self, OverlayError};
+use crate::prebuilt::{Files, PrebuiltError};
 use crate::progress::{Progress, Report};
+use crate::surroundings::{SigningKeyError, Surroundings, signing_key};
 use crate::tools::{Compiler, ToolError, Tools, for_arch};
 use crate::tree::SourceTree;
-use kab_model::{Arch, Artifact, PinnedKernel, PlannedVariant, Toolchain};
+use kab_model::{Arch, Artifact, PinnedKernel, PlannedKernel, PlannedVariant, Toolchain};
 use std::path::Path;
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -39,15 +42,24 @@ pub enum BuildError {
     /// The cache is full or cannot be used.
     #[error(transparent)]
     Cache(#[from] CacheError),
+    /// There is no key to sign modules with.
+    #[error(transparent)]
+    SigningKey(#[from] SigningKeyError),
     /// The source tree is locked.
     #[error(transparent)]
     Lock(#[from] LockError),
     /// git failed in kab's own mirror.
     #[error("the mirror of kernel sources cannot be used")]
     Mirror(#[from] GitError),
-    /// The variant is no kernel that is built from git.
-    #[error("only kernels from git can be built in this version")]
-    NotFromGit,
+    /// A kernel that somebody else built cannot be used.
+    #[error(transparent)]
+    Prebuilt(#[from] PrebuiltError),
+    /// A device tree overlay cannot be applied.
+    #[error(transparent)]
+    Overlay(#[from] OverlayError),
+    /// The variant is what a board runs already.
+    #[error("what a board runs already is not built")]
+    Running,
     /// The mirror was removed since the variant was resolved, and the series is needed to make its commit again.
     #[error("the cache no longer has commit {commit}: resolve the experiment again")]
     SourceGone {
@@ -63,6 +75,9 @@ impl BuildError {
             Self::Tools(source) => source.is_cancelled(),
             Self::Config(ConfigError::Make(source)) | Self::Make(source) => source.is_cancelled(),
             Self::Mirror(source) => source.is_cancelled(),
+            Self::SigningKey(source) => source.is_cancelled(),
+            Self::Prebuilt(source) => source.is_cancelled(),
+            Self::Overlay(source) => source.is_cancelled(),
             Self::Lock(LockError::Cancelled { .. }) => true,
             _ => false,
         }
@@ -106,8 +121,11 @@ impl Kernels {
         arch: Arch,
         cancel: &CancellationToken,
     ) -> Result<Option<Artifact>, BuildError> {
-        let inputs = self.inputs(built(variant)?, arch, cancel).await?;
-        Ok(Cache::new(self.cache()).find(&inputs.key)?)
+        let key = match wanted(variant)? {
+            Wanted::Built(source) => self.inputs(source, arch, cancel).await?.key,
+            Wanted::Prebuilt(files) => files.key(arch),
+        };
+        Ok(Cache::new(self.cache()).find(&key)?)
     }
 
     /// The artifact of a variant, built unless the cache has it. Builds of one cache run one after another.
@@ -118,13 +136,21 @@ impl Kernels {
         report: Report<'_>,
         cancel: &CancellationToken,
     ) -> Result<Artifact, BuildError> {
-        let source = built(variant)?;
+        let source = match wanted(variant)? {
+            Wanted::Built(source) => source,
+            Wanted::Prebuilt(files) => {
+                return self.import(&variant.name.0, files, arch, report, cancel).await;
+            }
+        };
         let inputs = self.inputs(source, arch, cancel).await?;
         let cache = Cache::new(self.cache());
         if let Some(artifact) = cache.find(&inputs.key)? {
             return Ok(artifact);
         }
         check_path(self.cache())?;
+        if let Some(overlay) = &source.overlay {
+            overlay::check(overlay, &self.tools())?;
+        }
         self.ensure_source(source, report, cancel).await?;
         let wait = |holder| report(Progress::Waiting { holder });
         let purpose = format!("building {}", variant.name);
@@ -157,8 +183,12 @@ impl Kernels {
         source.checkout(&pinned.tree, cancel).await?;
 
         let tools = self.tools();
+        let surroundings =
+            Surroundings::prepare(self.cache(), &tools, &inputs.toolchain, self.settings().ccache)
+                .map_err(CacheError::at(self.cache()))?;
         let make = Make {
             tools: &tools,
+            surroundings: &surroundings,
             source: source.folder(),
             output: output.folder(),
             arguments: &inputs.arguments,
@@ -192,6 +222,9 @@ impl Kernels {
             work.inputs.request.apply(make, cancel).await?
         };
         make.tools.check_headers(&config, &work.inputs.toolchain, cancel).await?;
+        if config.signs_with_our_key() {
+            signing_key(self.cache(), make.output(), make.tools, cancel).await?;
+        }
 
         let last_full = output.last().map(|last| last.full_steps);
         let estimate = if changed.is_none() { last_full } else { None };
@@ -204,7 +237,13 @@ impl Kernels {
         on_step(0);
         let mut wanted = vec![image(work.arch).0];
         wanted.extend(extras::targets(&config, work.arch, make.source()));
+        // With symbols for an overlay, and only these: with another flag for all of it nothing would be found again.
+        let with_symbols = work.source.overlay.is_some() && wanted.contains(&extras::DTBS);
+        wanted.retain(|target| !(with_symbols && *target == extras::DTBS));
         make.run(&wanted, cancel, &mut on_step).await?;
+        if with_symbols {
+            make.run(&[extras::DTBS, overlay::WITH_SYMBOLS], cancel, &mut on_step).await?;
+        }
         let full_steps = if changed.is_none() { done } else { last_full.unwrap_or(done) };
         let config_digest = digest_of(&path).map_err(CacheError::at(&path))?;
         let last = LastBuild { tree: work.source.tree.clone(), config_digest, full_steps };
@@ -260,9 +299,13 @@ impl Kernels {
         };
         let (image, config) = (output.join(image(*arch).1), output.join(".config"));
         let scratch = self.fresh_folder("build").map_err(CacheError::at(self.cache()))?;
-        let extras =
-            extras::collect(make, &Config::read(&config)?, *arch, &scratch.path().join("extras"), cancel)
-                .await?;
+        let place = scratch.path().join("extras");
+        let found = Config::read(&config)?;
+        let extras = extras::collect(make, &found, *arch, source.overlay.is_some(), &place, cancel).await?;
+        if let Some(file) = &source.overlay {
+            let work = scratch.path().join("overlay");
+            overlay::apply(&file.path, extras.dtbs.as_deref(), make, &work, cancel).await?;
+        }
         let entry = Entry { image: &image, config: &config, log: make.log.path(), extras: &extras, artifact };
         let artifact = Cache::new(self.cache()).publish(entry, scratch.path())?;
         std::fs::remove_file(make.log.path()).map_err(CacheError::at(make.log.path()))?;
@@ -283,7 +326,10 @@ impl Kernels {
         let parts =
             [config.as_str(), &compiler.version, &compiler.linker, &arguments.join("\n"), image(arch).0];
         let recipe = format!("{}-{}", arch.kernel_name(), &digest(&parts)[..16]);
-        let key = digest(&[&source.tree, parts[0], parts[1], parts[2], parts[3], parts[4]]);
+        let mut all = vec![source.tree.as_str()];
+        all.extend(parts);
+        all.extend(source.overlay.as_ref().map(|overlay| overlay.digest.as_str()));
+        let key = digest(&all);
         Ok(Inputs { request, toolchain, compiler, arguments, recipe, key })
     }
 
@@ -328,9 +374,20 @@ impl Kernels {
     }
 }
 
-/// The source of a variant that is built from git.
-fn built(variant: &PlannedVariant) -> Result<&PinnedKernel, BuildError> {
-    variant.source().ok_or(BuildError::NotFromGit)
+/// What becomes an artifact.
+enum Wanted<'a> {
+    Built(&'a PinnedKernel),
+    Prebuilt(Files<'a>),
+}
+
+fn wanted(variant: &PlannedVariant) -> Result<Wanted<'_>, BuildError> {
+    match &variant.kernel {
+        PlannedKernel::Built(source) => Ok(Wanted::Built(source)),
+        PlannedKernel::Prebuilt { image, dtb, modules } => {
+            Ok(Wanted::Prebuilt(Files { image, dtb: dtb.as_ref(), modules: modules.as_ref() }))
+        }
+        PlannedKernel::Running => Err(BuildError::Running),
+    }
 }
 
 /// Whether the `.config` of the last build is what making it anew would give: making it takes longer than compiling three

@@ -1,6 +1,7 @@
 //! make: how it is called, what its output says.
 
 use crate::process::{ProcessError, Stream, stream};
+use crate::surroundings::Surroundings;
 use crate::tools::{Tools, clean};
 use kab_lifeline::{Command, Ended};
 use kab_model::{Arch, Toolchain};
@@ -111,6 +112,7 @@ pub(crate) struct Make<'a> {
     pub(crate) source: &'a Path,
     pub(crate) output: &'a Path,
     pub(crate) arguments: &'a [String],
+    pub(crate) surroundings: &'a Surroundings,
     pub(crate) jobs: NonZeroUsize,
     pub(crate) log: Log,
 }
@@ -139,12 +141,15 @@ impl Make<'_> {
         let log_failed = |source| MakeError::Log { log: self.log.path.clone(), source };
         let mut assignment = std::ffi::OsString::from("O=");
         assignment.push(self.output);
-        let command = clean(Command::new("make"), &self.tools.search_path)
+        let command = clean(Command::new("make"), &self.surroundings.path(&self.tools.search_path));
+        let command = self.surroundings.with_ccache(command);
+        let command = command
             .current_dir(self.source)
             // The version scripts must not find a repository around the cache.
             .env("GIT_CEILING_DIRECTORIES", self.source.parent().unwrap_or(self.source))
             .arg(format!("-j{}", self.jobs))
             .arg(assignment)
+            .arg(self.surroundings.seed_argument())
             .args(self.arguments)
             .args(words);
         let target = words.first().copied().unwrap_or_default();

@@ -2,8 +2,8 @@
 
 use crate::compile::{Make, MakeError};
 use crate::kconfig::{Obstacle, Symbols};
-use kab_model::{ConfigItem, ConfigValue};
-use std::collections::BTreeMap;
+use kab_model::{ConfigItem, ConfigValue, SymbolChange};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use tokio_util::sync::CancellationToken;
 
@@ -11,6 +11,11 @@ use tokio_util::sync::CancellationToken;
 const DEFAULT_BASE: &str = "defconfig";
 /// Would put a commit's hash into the kernel's release; kab names kernels itself.
 const LOCALVERSION_AUTO: &str = "CONFIG_LOCALVERSION_AUTO";
+/// Names the key that modules are signed with. Under its default name make would generate one, another each time, and put
+/// it into the image.
+const SIGNING_KEY: &str = "CONFIG_MODULE_SIG_KEY";
+/// Where a kernel that is to sign its modules finds kab's key, in the output folder.
+pub(crate) const KEY_FILE: &str = "certs/kab-key.pem";
 
 /// Why there is no `.config`, or not the one asked for.
 #[derive(Debug, thiserror::Error)]
@@ -91,9 +96,31 @@ impl Config {
             .map_err(|source| ConfigError::File { path: path.to_owned(), source })
     }
 
+    /// Whether nothing is known of it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// Symbols that `other` has with another value, sorted.
+    pub(crate) fn changes(&self, other: &Self) -> Vec<SymbolChange> {
+        let symbols: BTreeSet<&String> = self.values.keys().chain(other.values.keys()).collect();
+        let change = |symbol: &String| {
+            let (from, to) = (self.values.get(symbol), other.values.get(symbol));
+            let change = SymbolChange { symbol: symbol.clone(), from: from.cloned(), to: to.cloned() };
+            (from != to).then_some(change)
+        };
+        symbols.into_iter().filter_map(change).collect()
+    }
+
     /// Whether anything is built as a module.
     pub(crate) fn has_modules(&self) -> bool {
         self.values.values().any(|value| value == "m")
+    }
+
+    /// Whether modules are signed with kab's key.
+    pub(crate) fn signs_with_our_key(&self) -> bool {
+        self.is_enabled("CONFIG_MODULE_SIG")
+            && self.values.get(SIGNING_KEY).is_some_and(|value| value.trim_matches('"') == KEY_FILE)
     }
 
     /// Whether a symbol is `y` or `m`.
@@ -187,11 +214,9 @@ impl Request {
                 }
             }
         }
-        let unnamed =
-            Setting { symbol: LOCALVERSION_AUTO.to_owned(), value: ConfigValue::No, optional: true };
-        if !self.wanted().contains_key(LOCALVERSION_AUTO) {
-            pending.insert(0, &unnamed);
-        }
+        let own = own_settings();
+        let wanted = self.wanted();
+        pending.splice(0..0, own.iter().filter(|setting| !wanted.contains_key(setting.symbol.as_str())));
         merge_into(&path, &pending).map_err(file)?;
         make.configure("olddefconfig", cancel).await?;
         let config = Config::read(&path)?;
@@ -239,6 +264,12 @@ pub(crate) fn decides_configuration(file: &str) -> bool {
     let name = file.rsplit('/').next().unwrap_or(file);
     let by_name = ["Kconfig", "Makefile", "Kbuild"].iter().any(|start| name.starts_with(start));
     by_name || name.ends_with("config") || file.starts_with("scripts/") || file.contains("/configs/")
+}
+
+/// What kab sets where nobody else does and the kernel has it.
+fn own_settings() -> [Setting; 2] {
+    let own = |symbol: &str, value| Setting { symbol: symbol.to_owned(), value, optional: true };
+    [own(LOCALVERSION_AUTO, ConfigValue::No), own(SIGNING_KEY, ConfigValue::Text(format!("\"{KEY_FILE}\"")))]
 }
 
 /// A base is handed to make as a target: it must not be an option or an assignment.
@@ -407,6 +438,14 @@ mod tests {
         let old = "CONFIG_A=m\n# CONFIG_B is not set\nCONFIG_AB=y\n";
         let (a, b) = (setting("CONFIG_A", ConfigValue::No), setting("CONFIG_B", ConfigValue::Yes));
         assert_eq!(merge(old, &[&a, &b]), "CONFIG_AB=y\n# CONFIG_A is not set\nCONFIG_B=y\n");
+    }
+
+    #[test]
+    fn symbols_with_another_value_are_listed() {
+        let from = Config::parse("CONFIG_A=y\nCONFIG_B=m\n# CONFIG_C is not set\nCONFIG_D=4\n");
+        let to = Config::parse("CONFIG_A=y\n# CONFIG_B is not set\nCONFIG_C=y\nCONFIG_D=8\n");
+        let changes: Vec<String> = from.changes(&to).iter().map(ToString::to_string).collect();
+        assert_eq!(changes, ["CONFIG_B m -> n", "CONFIG_C n -> y", "CONFIG_D 4 -> 8"]);
     }
 
     #[test]

@@ -45,10 +45,22 @@ pub(crate) fn build_id(path: &Path) -> Result<String, BuildIdError> {
     let mut file = File::open(path).map_err(read)?;
     let found = find(&mut file).map_err(read)?;
     match found {
-        Found::Id(bytes) => Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
+        Found::Id(bytes) => Ok(hexadecimal(&bytes)),
         Found::Nothing => Err(BuildIdError::Absent { path: path.to_owned() }),
         Found::OtherFormat => Err(BuildIdError::NotElf { path: path.to_owned() }),
     }
+}
+
+/// The build-id of an ELF file in memory, where it has one.
+pub(crate) fn build_id_in(bytes: &[u8]) -> Option<String> {
+    match find(&mut std::io::Cursor::new(bytes)) {
+        Ok(Found::Id(id)) => Some(hexadecimal(&id)),
+        _ => None,
+    }
+}
+
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[derive(Debug, PartialEq)]

@@ -4,12 +4,16 @@ use crate::build::BuildError;
 use crate::cache::CacheError;
 use crate::compile::{Make, MakeError};
 use crate::config::Config;
+use crate::overlay::WITH_SYMBOLS;
 use kab_images::Archive;
 use kab_model::Arch;
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tokio_util::sync::CancellationToken;
+
+/// The make target of device trees.
+pub(crate) const DTBS: &str = "dtbs";
 
 /// Files that were made for one artifact, in a folder that will be removed.
 #[derive(Debug, Default)]
@@ -24,7 +28,7 @@ pub(crate) struct Extras {
 pub(crate) fn targets(config: &Config, arch: Arch, source: &Path) -> Vec<&'static str> {
     let mut targets = Vec::new();
     if has_device_trees(config, arch, source) {
-        targets.push("dtbs");
+        targets.push(DTBS);
     }
     if config.has_modules() {
         targets.push("modules");
@@ -32,11 +36,13 @@ pub(crate) fn targets(config: &Config, arch: Arch, source: &Path) -> Vec<&'stati
     targets
 }
 
-/// Installs what [`targets`] made into `folder`. What an earlier variant left in the output folder is not among it.
+/// Installs what [`targets`] made into `folder`; device trees `with_symbols` if they were made so. What an earlier variant left
+/// in the output folder is not among it.
 pub(crate) async fn collect(
     make: &Make<'_>,
     config: &Config,
     arch: Arch,
+    with_symbols: bool,
     folder: &Path,
     cancel: &CancellationToken,
 ) -> Result<Extras, BuildError> {
@@ -44,13 +50,15 @@ pub(crate) async fn collect(
     if has_device_trees(config, arch, make.source()) {
         let dtbs = folder.join("dtbs");
         std::fs::create_dir_all(&dtbs).map_err(CacheError::at(&dtbs))?;
-        install(make, "dtbs_install", &[("INSTALL_DTBS_PATH", &dtbs)], cancel).await?;
+        let symbols = if with_symbols { Some(WITH_SYMBOLS) } else { None };
+        install(make, "dtbs_install", symbols, ("INSTALL_DTBS_PATH", &dtbs), cancel).await?;
         extras.dtbs = Some(dtbs);
     }
     if config.has_modules() {
         let root = folder.join("modules");
         // The files that modprobe reads are made on the board's side of the border, or by depmod where it is installed here.
-        install(make, "modules_install", &[("INSTALL_MOD_PATH", &root)], cancel).await?;
+        let stripped = Some("INSTALL_MOD_STRIP=1");
+        install(make, "modules_install", stripped, ("INSTALL_MOD_PATH", &root), cancel).await?;
         let archive = folder.join("modules.cpio");
         pack(&root).and_then(|bytes| std::fs::write(&archive, bytes)).map_err(CacheError::at(&archive))?;
         extras.modules = Some(archive);
@@ -94,17 +102,17 @@ fn has_device_trees(config: &Config, arch: Arch, source: &Path) -> bool {
 async fn install(
     make: &Make<'_>,
     target: &str,
-    variables: &[(&str, &Path)],
+    option: Option<&str>,
+    (variable, folder): (&str, &Path),
     cancel: &CancellationToken,
 ) -> Result<(), MakeError> {
-    let mut words = vec![target.to_owned(), "INSTALL_MOD_STRIP=1".to_owned()];
-    words.extend(variables.iter().map(|(name, path)| format!("{name}={}", path.display())));
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let place = format!("{variable}={}", folder.display());
+    let words: Vec<&str> = [target, &place].into_iter().chain(option).collect();
     make.run(&words, cancel, &mut |_| {}).await
 }
 
 /// A folder as a cpio archive. `build`, a link to the output folder of this host, is left out.
-fn pack(folder: &Path) -> std::io::Result<Vec<u8>> {
+pub(crate) fn pack(folder: &Path) -> std::io::Result<Vec<u8>> {
     let mut archive = Archive::new();
     for (name, path) in files(folder)? {
         let executable = path.metadata()?.permissions().mode() & 0o111 != 0;

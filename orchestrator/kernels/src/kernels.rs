@@ -33,10 +33,12 @@ pub struct Settings {
     /// Where a series is looked for that is named by a message-id alone: URL of a public archive, to which `MESSAGE-ID/t.mbox.gz` is
     /// added.
     pub archive: String,
+    /// Whether compilers are called through ccache where it is installed. What is built does not depend on it.
+    pub ccache: bool,
 }
 
 impl Settings {
-    /// As many jobs as the machine has processors, 4 GiB of free space.
+    /// As many jobs as the machine has processors, 4 GiB of free space, ccache where it is installed.
     pub fn new(cache: impl Into<PathBuf>, lifeline: Lifeline, search_path: impl Into<OsString>) -> Self {
         Self {
             cache: cache.into(),
@@ -45,6 +47,7 @@ impl Settings {
             jobs: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             free_space: NEW_OUTPUT_SPACE,
             archive: ARCHIVE.to_owned(),
+            ccache: true,
         }
     }
 }

@@ -6,6 +6,7 @@ use kab_lifeline::{Command, Lifeline};
 use kab_model::{Arch, Toolchain};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use tokio_util::sync::CancellationToken;
 
 /// The first git whose `am` can drop mails without a patch.
@@ -29,6 +30,15 @@ pub(crate) fn for_arch(toolchain: &Toolchain, arch: Arch) -> Toolchain {
     match toolchain {
         Toolchain::Gcc if std::env::consts::ARCH != machine => Toolchain::Cross(prefix.to_owned()),
         other => other.clone(),
+    }
+}
+
+/// The compiler of a toolchain, then the one for programs that run on the host.
+pub(crate) fn compilers(toolchain: &Toolchain) -> [String; 2] {
+    match toolchain {
+        Toolchain::Gcc => ["gcc".to_owned(), "gcc".to_owned()],
+        Toolchain::Llvm => ["clang".to_owned(), "clang".to_owned()],
+        Toolchain::Cross(prefix) => [format!("{prefix}gcc"), "gcc".to_owned()],
     }
 }
 
@@ -148,10 +158,11 @@ impl Tools {
         cancel: &CancellationToken,
     ) -> Result<Compiler, ToolError> {
         self.check(toolchain)?;
-        let (compiler, linker) = match toolchain {
-            Toolchain::Gcc => ("gcc".to_owned(), "ld".to_owned()),
-            Toolchain::Llvm => ("clang".to_owned(), "ld.lld".to_owned()),
-            Toolchain::Cross(prefix) => (format!("{prefix}gcc"), format!("{prefix}ld")),
+        let [compiler, _] = compilers(toolchain);
+        let linker = match toolchain {
+            Toolchain::Gcc => "ld".to_owned(),
+            Toolchain::Llvm => "ld.lld".to_owned(),
+            Toolchain::Cross(prefix) => format!("{prefix}ld"),
         };
         Ok(Compiler {
             version: self.version(&compiler, cancel).await?,
@@ -159,9 +170,20 @@ impl Tools {
         })
     }
 
+    /// Fails with those of the programs, each with its Debian package, that are missing.
+    pub(crate) fn require(&self, programs: &[(&str, &str)]) -> Result<(), ToolError> {
+        let missing = programs.iter().filter(|(program, _)| !self.has(program));
+        fail_if_any(missing.map(|(name, package)| MissingTool::new(name, package)).collect())
+    }
+
     fn has(&self, program: &str) -> bool {
-        std::env::split_paths(&self.search_path).any(|folder| {
-            let metadata = folder.join(program).metadata();
+        self.find(program).is_some()
+    }
+
+    /// Where a program is.
+    pub(crate) fn find(&self, program: &str) -> Option<PathBuf> {
+        std::env::split_paths(&self.search_path).map(|folder| folder.join(program)).find(|path| {
+            let metadata = path.metadata();
             metadata.is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
         })
     }

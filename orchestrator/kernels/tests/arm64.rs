@@ -112,3 +112,78 @@ async fn everything_is_the_same_in_another_folder() {
     };
     assert_eq!(digests(&first), digests(&second));
 }
+
+/// Pins an overlay with this text.
+fn overlay(mini: &Mini, name: &str, text: &str) -> KernelSpec {
+    let path = mini.root().join(name);
+    std::fs::write(&path, text).unwrap();
+    KernelSpec { overlay: Some(path), ..spec(mini) }
+}
+
+const MORE_QUEUES: &str = "/dts-v1/;\n/plugin/;\n#include \"queues.h\"\n&ufs { queues = <QUEUES>; mcq; };\n";
+
+#[tokio::test]
+async fn an_overlay_builds_device_trees_only_and_says_what_it_changed() {
+    let mini = Mini::new();
+    std::fs::write(mini.root().join("queues.h"), "#define QUEUES 8\n").unwrap();
+    let (base, _) = build(&mini, &spec(&mini), Arch::Arm64).await;
+    let changed = overlay(&mini, "mcq.dtso", MORE_QUEUES);
+    let (variant, progress) = build(&mini, &changed, Arch::Arm64).await;
+    assert_eq!(steps(&progress), 1, "{progress:?}");
+    assert_ne!(variant.key, base.key);
+    assert_eq!((&variant.image_digest, &variant.modules_digest), (&base.image_digest, &base.modules_digest));
+    let found = kab_kernels::difference(&base, &variant);
+    let nodes: Vec<String> = found.nodes.iter().map(ToString::to_string).collect();
+    assert_eq!(nodes, ["/ufs: queues <0x1> -> <0x8>, +mcq"]);
+    assert_eq!(found.nodes[0].trees, ["acme/anvil.dtb"]);
+    assert!(found.symbols.is_empty());
+    let (found, _) = build(&mini, &changed, Arch::Arm64).await;
+    assert!(found.cached);
+    // The kernel without it is not what the overlay left in the output folder.
+    std::fs::remove_dir_all(mini.cache().join("artifacts").join(&base.key)).unwrap();
+    let (again, _) = build(&mini, &spec(&mini), Arch::Arm64).await;
+    assert_eq!(again.dtbs_digest, base.dtbs_digest);
+}
+
+#[tokio::test]
+async fn an_overlay_that_changes_nothing_says_why() {
+    let mini = Mini::new();
+    let error = async |spec: &KernelSpec, arch| {
+        let variant = planned(spec, mini.resolve(spec).await.unwrap());
+        let built = mini.kernels().build(&variant, arch, &|_| {}, &CancellationToken::new()).await;
+        built.unwrap_err().to_string()
+    };
+    let other = overlay(&mini, "other.dtso", "/dts-v1/;\n/plugin/;\n&emmc { mcq; };\n");
+    let said = error(&other, Arch::Arm64).await;
+    assert!(said.contains("other.dtso fits none of the 1 device trees that were built: "), "{said}");
+    let broken = overlay(&mini, "broken.dtso", "/dts-v1/;\n/plugin/;\n&ufs { mcq }\n");
+    let said = error(&broken, Arch::Arm64).await;
+    assert!(said.contains("broken.dtso does not compile: ") && said.contains("syntax error"), "{said}");
+    let no_header = overlay(&mini, "header.dtso", MORE_QUEUES);
+    let said = error(&no_header, Arch::Arm64).await;
+    assert!(said.contains("header.dtso does not compile: ") && said.contains("queues.h"), "{said}");
+    let said = error(&other, Arch::X86_64).await;
+    assert!(
+        said.ends_with("other.dtso cannot be applied: this configuration builds no device tree"),
+        "{said}"
+    );
+    let variant = planned(&other, mini.resolve(&other).await.unwrap());
+    std::fs::write(other.overlay.as_ref().unwrap(), "changed").unwrap();
+    let built = mini.kernels().build(&variant, Arch::Arm64, &|_| {}, &CancellationToken::new()).await;
+    let said = built.unwrap_err().to_string();
+    assert!(said.contains("other.dtso has changed since the plan was made"), "{said}");
+}
+
+#[tokio::test]
+async fn symbols_of_the_final_configuration_are_compared() {
+    let mini = Mini::new();
+    let (base, _) = build(&mini, &spec(&mini), Arch::Arm64).await;
+    let mut other = spec(&mini);
+    other.config.push(option("CONFIG_SCSI", ConfigValue::Yes, false));
+    other.config.push(option("CONFIG_QUEUE_DEPTH", ConfigValue::Text("8".into()), false));
+    let (variant, _) = build(&mini, &other, Arch::Arm64).await;
+    let found = kab_kernels::difference(&base, &variant);
+    let symbols: Vec<String> = found.symbols.iter().map(ToString::to_string).collect();
+    assert_eq!(symbols, ["CONFIG_QUEUE_DEPTH 16 -> 8", "CONFIG_SCSI m -> y"]);
+    assert!(found.nodes.is_empty());
+}

@@ -7,6 +7,7 @@
 
 mod artifact;
 mod bins;
+mod difference;
 mod event;
 mod experiment;
 mod ids;
@@ -19,6 +20,7 @@ pub mod yaml;
 
 pub use artifact::{Artifact, Toolchain};
 pub use bins::LatencyBins;
+pub use difference::{KernelDifference, NodeChange, PropertyChange, SymbolChange, TreeChange};
 pub use event::{BootIdentity, BootProof, Event, FailureClass, FioExit, Logged, TrialRecord};
 pub use experiment::{
     Base, Change, ConfigItem, ConfigValue, Cooldown, Experiment, FioOption, Kernel, KernelSpec, Knob,

@@ -188,7 +188,11 @@ fn not_measured(setting: &Setting, notes: &mut Vec<String>) {
         if !setting.findings.progress.finished {
             continue;
         }
-        for variant in 0..setting.findings.variants.len() {
+        for (variant, found) in setting.findings.variants.iter().enumerate() {
+            // The one that stands for it was measured.
+            if found.same_as.is_some() {
+                continue;
+            }
             let missing = |cell: &&crate::findings::Cell| cell.metrics[0].means[variant] == Mean::Missing;
             let labels: Vec<String> =
                 board.cells.iter().filter(missing).map(|cell| setting.plain(&cell.label)).collect();

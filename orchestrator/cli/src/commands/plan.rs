@@ -8,8 +8,8 @@ use crate::places::Places;
 use crate::progress::{Lines, spoken};
 use crate::{interrupt, resolve};
 use clap::Args;
-use kab_kernels::Kernels;
-use kab_model::{Applied, Plan, PlannedVariant};
+use kab_kernels::{Kernels, look_at};
+use kab_model::{Applied, CommitInfo, PinnedKernel, Plan, PlannedKernel, PlannedVariant, SeriesInfo};
 use kab_plan::estimate;
 use std::fmt::Write;
 use std::time::Duration;
@@ -62,20 +62,24 @@ async fn explain_variant(
 ) -> Result<(), Failure> {
     let mark = if variant.name == plan.baseline { " (baseline)" } else { "" };
     let _ = writeln!(out, "\nvariant {:?}{mark}", variant.name.0);
-    let Some(source) = variant.source() else { return Ok(()) };
-    let describe = source.describe.as_ref().map_or_else(String::new, |text| format!(" ({text})"));
-    let _ = writeln!(out, "  {} of {} -> {}{describe}", source.reference, source.repo, source.base_commit);
-    for change in &source.changes {
-        let Applied::Series(series) = change else { continue };
-        let _ = writeln!(
-            out,
-            "  series {}, {} -> {}",
-            series.source,
-            count(series.subjects.len(), "patch", "patches"),
-            source.commit
-        );
-        for subject in &series.subjects {
-            let _ = writeln!(out, "    {subject}");
+    let Some(board) = plan.boards.first() else { return Ok(()) };
+    match &variant.kernel {
+        PlannedKernel::Built(source) => explain_source(out, source),
+        PlannedKernel::Prebuilt { image, dtb, modules } => {
+            let facts = look_at(&image.path, board.arch());
+            let told = match &facts {
+                Ok(facts) if !facts.release.is_empty() => facts.release.clone(),
+                Ok(_) => "it does not tell its version".to_owned(),
+                Err(error) => chain(error),
+            };
+            let _ = writeln!(out, "  image {} -> {told}", image.path.display());
+            for (what, file) in [("device tree", dtb), ("modules", modules)] {
+                let Some(file) = file else { continue };
+                let _ = writeln!(out, "  {what} {}", file.path.display());
+            }
+        }
+        PlannedKernel::Running => {
+            let _ = writeln!(out, "  what the board runs");
         }
     }
     if !variant.changed_files.is_empty() {
@@ -86,27 +90,90 @@ async fn explain_variant(
             some(&variant.changed_files)
         );
     }
-    let twin = plan.variants.iter().find(|other| {
-        other.name != variant.name
-            && (&other.cmdline, &other.knobs, &other.fio) == (&variant.cmdline, &variant.knobs, &variant.fio)
-            && other.source().is_some_and(|other| {
-                !(other.placebo || source.placebo)
-                    && (&other.tree, &other.config, &other.toolchain)
-                        == (&source.tree, &source.config, &source.toolchain)
-            })
-    });
-    if let Some(twin) = twin {
+    if let Some(twin) = twin(plan, variant) {
         let _ = writeln!(out, "  the same kernel as {:?}: nothing but noise can differ", twin.name.0);
     }
-    let Some(board) = plan.boards.first() else { return Ok(()) };
     let state = match kernels.cached(variant, board.arch(), cancel).await {
         Ok(Some(artifact)) => format!("built: {}", artifact.release),
         Ok(None) => "to be built".to_owned(),
         Err(error) if error.is_cancelled() => return Err(Failure::new(Exit::Interrupted, "interrupted")),
         Err(error) => format!("cannot be built here: {}", chain(&error)),
     };
-    let _ = writeln!(out, "  {} kernel {state}", board.arch().kernel_name());
+    if variant.source().is_some() {
+        let _ = writeln!(out, "  {} kernel {state}", board.arch().kernel_name());
+    }
     Ok(())
+}
+
+/// Where a kernel comes from and what was applied, one line for each change.
+fn explain_source(out: &mut String, source: &PinnedKernel) {
+    let describe = source.describe.as_ref().map_or_else(String::new, |text| format!(" ({text})"));
+    let _ = writeln!(out, "  {} of {} -> {}{describe}", source.reference, source.repo, source.base_commit);
+    for change in &source.changes {
+        let _ = match change {
+            Applied::Series(series) => writeln!(out, "  {}", series_line(series)),
+            Applied::Revert(commit) => writeln!(out, "  reverts {}", commit_line(commit)),
+            Applied::Commit(commit) => writeln!(out, "  commit {}", commit_line(commit)),
+            Applied::Uncommitted { files } => {
+                writeln!(out, "  {} not committed", count(*files, "file", "files"))
+            }
+            Applied::DeviceTree { source } => writeln!(out, "  device tree patch {source}"),
+        };
+        if let Applied::Series(series) = change {
+            for subject in &series.subjects {
+                let _ = writeln!(out, "    {subject}");
+            }
+        }
+    }
+    if source.commit != source.base_commit {
+        let _ = writeln!(out, "  = {}", source.commit);
+    }
+    if let Some(overlay) = &source.overlay {
+        let _ = writeln!(out, "  device tree overlay {}", overlay.path.display());
+    }
+    if source.placebo {
+        let _ = writeln!(out, "  placebo: functions aligned differently");
+    }
+}
+
+/// `series SOURCE: "title" v2, 2 of 3 patches, <message-id>`.
+fn series_line(series: &SeriesInfo) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    if let Some(title) = &series.title {
+        let version = series.version.filter(|version| *version > 1);
+        parts.push(format!(
+            "\"{title}\"{}",
+            version.map_or_else(String::new, |version| format!(" v{version}"))
+        ));
+    }
+    let applied = series.subjects.len();
+    parts.push(match series.of {
+        Some(of) => format!("{applied} of {of} patches"),
+        None => count(applied, "patch", "patches"),
+    });
+    parts.extend(series.message_id.as_ref().map(|id| format!("<{id}>")));
+    format!("series {}: {}", series.source, parts.join(", "))
+}
+
+fn commit_line(commit: &CommitInfo) -> String {
+    format!("{} (\"{}\")", commit.commit.get(..12).unwrap_or(&commit.commit), commit.subject)
+}
+
+/// Another variant whose kernel and settings are the same.
+fn twin<'a>(plan: &'a Plan, variant: &PlannedVariant) -> Option<&'a PlannedVariant> {
+    plan.variants.iter().find(|other| {
+        other.name != variant.name
+            && (&other.cmdline, &other.knobs, &other.fio) == (&variant.cmdline, &variant.knobs, &variant.fio)
+            && match (&other.kernel, &variant.kernel) {
+                (PlannedKernel::Built(other), PlannedKernel::Built(own)) => {
+                    !(other.placebo || own.placebo)
+                        && (&other.tree, &other.config, &other.toolchain)
+                            == (&own.tree, &own.config, &own.toolchain)
+                        && other.overlay == own.overlay
+                }
+                (other, own) => other == own,
+            }
+    })
 }
 
 fn count(number: usize, one: &str, many: &str) -> String {

@@ -180,7 +180,7 @@ pub(crate) fn planned(spec: &KernelSpec, resolved: Resolved) -> PlannedVariant {
             changes: resolved.changes,
             config: spec.config.clone(),
             toolchain: spec.toolchain.clone(),
-            overlay: None,
+            overlay: spec.overlay.as_deref().map(|path| kab_kernels::pin(path).unwrap()),
             placebo: spec.placebo,
         })),
         changed_files: Vec::new(),
