@@ -109,7 +109,7 @@ fn same((from, own): (&Tree, &[u8]), (to, other): (&Tree, &[u8])) -> bool {
     if own == other {
         return true;
     }
-    if own.len() != other.len() || own.len() % 4 != 0 {
+    if own.len() != other.len() || !own.len().is_multiple_of(4) {
         return false;
     }
     cells(own).into_iter().zip(cells(other)).all(|(old, new)| {
@@ -124,7 +124,7 @@ fn readable(value: &[u8]) -> String {
         String::new()
     } else if let Some(strings) = strings(value) {
         strings.iter().map(|string| format!("\"{string}\"")).collect::<Vec<_>>().join(", ")
-    } else if value.len() % 4 == 0 {
+    } else if value.len().is_multiple_of(4) {
         let cells: Vec<String> = cells(value).iter().map(|cell| format!("{cell:#x}")).collect();
         format!("<{}>", cells.join(" "))
     } else {

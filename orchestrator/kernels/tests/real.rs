@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tokio_util::sync::CancellationToken;
 
-/// Sources that the series touches, each with a line that it puts before the last function's closing brace.
+/// Sources that the series touches: each gets a function.
 const TOUCHED: [&str; 2] = ["drivers/ufs/core/ufshcd.c", "drivers/scsi/scsi_lib.c"];
 
 /// The source, made by `make source`.
@@ -84,8 +84,9 @@ fn series(folder: &Path) -> Vec<Change> {
         let (old, new) = (folder.join("a").join(file), folder.join("b").join(file));
         let show = ["show".to_owned(), format!("linux-source:{file}")];
         let text = git(&source(), &show);
-        let (head, tail) = text.rsplit_once("\n}\n").unwrap();
-        for (path, text) in [(&old, text.clone()), (&new, format!("{head}\n\tbarrier();\n}}\n{tail}"))] {
+        let head = format!("int kab_test_{number}(int given)");
+        let more = format!("{text}\n{head};\n{head}\n{{\n\treturn given * 3;\n}}\n");
+        for (path, text) in [(&old, text.clone()), (&new, more)] {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
@@ -94,7 +95,7 @@ fn series(folder: &Path) -> Vec<Change> {
         let diff = git(folder, &[&prefixes[..], &names[..]].concat());
         let mail = format!(
             "From: Uma User <uma@example.com>\nDate: Tue, 14 Nov 2023 22:13:20 +0000\n\
-             Subject: [PATCH {number}/2] {file}: a barrier\n\nFor the test.\n---\n{diff}"
+             Subject: [PATCH {number}/2] {file}: a function\n\nFor the test.\n---\n{diff}"
         );
         std::fs::create_dir_all(folder.join("series")).unwrap();
         std::fs::write(folder.join(format!("series/{number}.patch")), mail).unwrap();
