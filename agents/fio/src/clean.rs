@@ -3,7 +3,7 @@
 
 use crate::found::{Note, NoteKind};
 use crate::prefix::Prefixes;
-use crate::undress::{is_dressed, undressed};
+use crate::undress::{is_dressed, undress};
 use memchr::{memchr, memchr_iter, memmem};
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -39,15 +39,18 @@ fn small(number: usize) -> u32 {
 }
 
 impl<'a> Clean<'a> {
+    /// A text that needs no cleaning.
+    pub(crate) fn plain(text: &'a str) -> Self {
+        Self { text: Cow::Borrowed(text), notes: Vec::new(), map: Map::Same(Cell::new((0, 1))) }
+    }
+
     /// Cleans an input; one that needs nothing is borrowed.
     pub(crate) fn of(input: &'a [u8]) -> Self {
         if let Some(text) = wide_text(input) {
             return Cleaner::default().run(text.as_bytes()).of_wide(&text, input.len());
         }
         match std::str::from_utf8(input) {
-            Ok(text) if is_plain(input) && Prefixes::of(text, |line| line).is_empty() => {
-                Self { text: Cow::Borrowed(text), notes: Vec::new(), map: Map::Same(Cell::new((0, 1))) }
-            }
+            Ok(text) if is_plain(input) && Prefixes::of(input).is_empty() => Self::plain(text),
             _ => Cleaner::default().run(input),
         }
     }
@@ -161,7 +164,8 @@ struct Cleaner {
 
 impl Cleaner {
     fn run<'a>(mut self, input: &[u8]) -> Clean<'a> {
-        self.prefixes = Prefixes::of(&String::from_utf8_lossy(input), |line| unquoted(line).unwrap_or(line));
+        self.prefixes = Prefixes::of(input);
+        self.out.reserve(input.len());
         let whole = if memmem::find_iter(input, b"=3D").nth(1).is_some() {
             Encoding::Quoted
         } else {
@@ -203,9 +207,10 @@ impl Cleaner {
 
     /// Splits the logical line at carriage returns and keeps what is worth it.
     fn end_logical(&mut self) {
-        let logical = std::mem::take(&mut self.logical);
+        let mut logical = std::mem::take(&mut self.logical);
         let starts = std::mem::take(&mut self.starts);
-        let text = undressed(same_length(&logical));
+        undress(&mut logical);
+        let text = same_length(&mut logical);
         let mut at = 0;
         for part in text.split_inclusive('\r') {
             self.part(part, at, &starts);
@@ -213,6 +218,8 @@ impl Cleaner {
         }
         self.logical = logical;
         self.logical.clear();
+        self.starts = starts;
+        self.starts.clear();
     }
 
     fn part(&mut self, part: &str, at: usize, starts: &[Mark]) {
@@ -248,9 +255,8 @@ impl Cleaner {
         let first = mark_of(starts, from);
         let input = first.input as usize + (from - first.text as usize);
         self.marks.push(Mark { text: small(shift), input: small(input), line: first.line });
-        let within = from..from + kept.len();
-        let inner =
-            starts.iter().filter(|mark| mark.text as usize > from && within.contains(&(mark.text as usize)));
+        let inner = &starts[starts.partition_point(|mark| mark.text as usize <= from)..];
+        let inner = inner.iter().take_while(|mark| (mark.text as usize) < from + kept.len());
         self.marks.extend(inner.map(|mark| Mark { text: small(shift + mark.text as usize - from), ..*mark }));
         // Replacements keep the length in bytes, so that the marks stay right.
         let mut rest = kept;
@@ -309,16 +315,14 @@ fn unquoted(line: &str) -> Option<&str> {
 }
 
 /// As text of the same length, so that the marks stay right: a question mark for each byte that is none.
-fn same_length(bytes: &[u8]) -> Cow<'_, str> {
-    if let Ok(text) = std::str::from_utf8(bytes) {
-        return Cow::Borrowed(text);
+fn same_length(bytes: &mut [u8]) -> &str {
+    let mut at = 0;
+    while let Err(error) = std::str::from_utf8(&bytes[at..]) {
+        let from = at + error.valid_up_to();
+        at = error.error_len().map_or(bytes.len(), |length| from + length);
+        bytes[from..at].fill(b'?');
     }
-    let mut text = String::with_capacity(bytes.len());
-    for chunk in bytes.utf8_chunks() {
-        text.push_str(chunk.valid());
-        text.extend(std::iter::repeat_n('?', chunk.invalid().len()));
-    }
-    Cow::Owned(text)
+    std::str::from_utf8(bytes).unwrap_or_default()
 }
 
 /// A header line that says how what follows is encoded; a new message in an mbox begins anew.

@@ -208,12 +208,15 @@ fn damages(document: &Document) -> Vec<Reason> {
     document.salvaged.iter().map(told).collect()
 }
 
-/// What stands between the document before and the one behind.
+/// What stands between the document before and the one behind. Documents and notes are in the order of their lines.
 fn around(found: &Found, document: &Document) -> Vec<Reason> {
     let (start, end) = (*document.lines.start(), *document.lines.end());
-    let from = found.documents.iter().map(|other| *other.lines.end()).filter(|line| *line < start).max();
-    let until = found.documents.iter().map(|other| *other.lines.start()).filter(|line| *line > end).min();
-    let near = |line: usize| line > from.unwrap_or(0) && line < until.unwrap_or(usize::MAX);
+    let documents = &found.documents;
+    let before = documents.partition_point(|other| *other.lines.end() < start).checked_sub(1);
+    let behind = documents.partition_point(|other| *other.lines.start() <= end);
+    let from = before.and_then(|i| documents.get(i)).map_or(0, |other| *other.lines.end());
+    let until = documents.get(behind).map_or(usize::MAX, |other| *other.lines.start());
+    let near = |line: usize| line > from && line < until;
     let told = |note: &crate::Note| {
         let (grade, rule) = match note.kind {
             NoteKind::Signal => (Grade::Unusable, "signal"),
@@ -229,7 +232,9 @@ fn around(found: &Found, document: &Document) -> Vec<Reason> {
         NoteKind::Kernel => (start..=end).contains(&note.line),
         _ => near(note.line),
     };
-    found.notes.iter().filter(inside).filter_map(told).collect()
+    let first = found.notes.partition_point(|note| note.line <= from.min(start.saturating_sub(1)));
+    let notes = found.notes[first..].iter().take_while(|note| note.line < until.max(end + 1));
+    notes.filter(inside).filter_map(told).collect()
 }
 
 #[cfg(test)]

@@ -220,14 +220,13 @@ fn percentiles(latency: &Value<'_>, unit: u64, measured: u64) -> Vec<(f64, u64)>
 
 /// fio 2.2.12 to 2.19 also put their bucket geometry (`FIO_IO_U_PLAT_BITS` and others) here.
 fn bins(latency: &Value<'_>, unit: u64) -> Vec<(u64, u64)> {
-    let pairs = latency.get("bins").map_or(&[][..], Value::pairs);
-    let mut bins: Vec<(u64, u64)> = Vec::with_capacity(pairs.len());
-    for (middle, value) in pairs {
-        match (digits(middle), value.count()) {
-            (Some(middle), count) if count > 0 => bins.push((middle.saturating_mul(unit), count)),
-            _ => {}
-        }
-    }
+    let scaled = |(middle, count): (u64, u64)| (count > 0).then_some((middle.saturating_mul(unit), count));
+    let pair = |(middle, value): &(Cow<'_, str>, Value<'_>)| scaled((digits(middle)?, value.count()));
+    let mut bins: Vec<(u64, u64)> = match latency.get("bins") {
+        Some(Value::Counts(counts)) => counts.iter().copied().filter_map(scaled).collect(),
+        Some(object) => object.pairs().iter().filter_map(pair).collect(),
+        None => Vec::new(),
+    };
     if !bins.is_sorted() {
         bins.sort_unstable();
     }

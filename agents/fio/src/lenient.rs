@@ -29,6 +29,8 @@ pub(crate) enum Value<'a> {
     Array(Vec<Value<'a>>),
     /// An object.
     Object(Object<'a>),
+    /// An object of counts by number, `{"128": 7, …}`: histograms are most of JSON+, and are kept as numbers.
+    Counts(Vec<(u64, u64)>),
 }
 
 /// An object, duplicates kept.
@@ -211,7 +213,48 @@ impl<'a> Reader<'a> {
             return Err(self.unread("a colon"));
         }
         self.at += 1;
+        if key == "bins"
+            && let Some(counts) = self.counts()
+        {
+            return Ok((key, Value::Counts(counts)));
+        }
         Ok((joined(key), self.value(depth + 1)?))
+    }
+
+    /// An object of which all keys and values are plain numbers; stays where it is another one.
+    fn counts(&mut self) -> Option<Vec<(u64, u64)>> {
+        let bytes = self.text.as_bytes();
+        let mut at = behind_space(bytes, self.at);
+        if bytes.get(at) != Some(&b'{') {
+            return None;
+        }
+        at = behind_space(bytes, at + 1);
+        let mut counts = Vec::new();
+        while bytes.get(at) == Some(&b'"') {
+            let (middle, end) = plain_number(bytes, at + 1)?;
+            if bytes.get(end) != Some(&b'"') {
+                return None;
+            }
+            at = behind_space(bytes, end + 1);
+            if bytes.get(at) != Some(&b':') {
+                return None;
+            }
+            let (count, end) = plain_number(bytes, behind_space(bytes, at + 1))?;
+            counts.push((middle, count));
+            at = behind_space(bytes, end);
+            match bytes.get(at) {
+                Some(b',') => at = behind_space(bytes, at + 1),
+                Some(b'}') => break,
+                _ => return None,
+            }
+        }
+        if bytes.get(at) != Some(&b'}') {
+            return None;
+        }
+        self.at = at + 1;
+        self.kept = self.kept.max(self.at);
+        counts.shrink_to_fit();
+        Some(counts)
     }
 
     fn array(&mut self, depth: usize) -> Result<Value<'a>, Unread> {
@@ -339,23 +382,44 @@ impl<'a> Reader<'a> {
     }
 
     fn skip_space(&mut self) {
-        self.skip(|b| b.is_ascii_whitespace());
+        self.at = behind_space(self.text.as_bytes(), self.at);
     }
 
     fn skip_commas(&mut self) {
-        self.skip(|b| b.is_ascii_whitespace() || b == b',');
-    }
-
-    fn skip(&mut self, also: impl Fn(u8) -> bool) {
-        let bytes = self.text.as_bytes();
-        while self.at < bytes.len() && also(bytes[self.at]) {
+        self.skip_space();
+        while self.peek() == Some(b',') {
             self.at += 1;
+            self.skip_space();
         }
     }
 
     fn unread(&self, expected: &'static str) -> Unread {
         Unread { at: self.at, expected }
     }
+}
+
+/// The first place at or behind `at` that is no blank. Indentation is a third of what fio prints.
+fn behind_space(bytes: &[u8], mut at: usize) -> usize {
+    const BLANKS: [u8; 8] = [b' '; 8];
+    loop {
+        match bytes.get(at) {
+            Some(b) if b.is_ascii_whitespace() => at += 1,
+            _ => return at,
+        }
+        while bytes.get(at..at + 8).is_some_and(|eight| eight == BLANKS) {
+            at += 8;
+        }
+    }
+}
+
+/// At most 19 digits at a place, and where they end; nothing where more or a fraction follow.
+fn plain_number(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
+    let (mut number, mut end) = (0u64, at);
+    while let Some(digit) = bytes.get(end).map(|b| b.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
+        number = number.wrapping_mul(10).wrapping_add(u64::from(digit));
+        end += 1;
+    }
+    (end > at && end - at < 20).then_some((number, end))
 }
 
 /// The digits at the start of the next line, where a line ends right behind a number. In JSON nothing else can be there.

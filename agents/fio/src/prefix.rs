@@ -3,6 +3,7 @@
 //! A prefix is what stands before at least three rows of fio of two kinds and is the same but for its digits. It is taken off
 //! every line that begins with it.
 
+use memchr::memmem;
 use std::collections::BTreeMap;
 
 /// Words by which rows are known that have nothing but blanks before them in what fio prints.
@@ -47,19 +48,20 @@ pub(crate) struct Prefixes {
 }
 
 impl Prefixes {
-    /// Those of a text; lines may have quote marks before them, which `unquoted` takes off.
-    pub(crate) fn of<'t>(text: &'t str, unquoted: impl Fn(&'t str) -> &'t str) -> Self {
+    /// Those of an input.
+    pub(crate) fn of(input: &[u8]) -> Self {
         let mut seen: BTreeMap<String, (usize, Vec<usize>)> = BTreeMap::new();
-        for line in text.split(['\n', '\r']).map(unquoted) {
-            let Some((kind, before)) = anchored(line) else { continue };
-            let shape = shape(before);
-            if !seen.contains_key(&shape) && seen.len() >= MOST {
-                continue;
-            }
-            let (rows, kinds) = seen.entry(shape).or_default();
-            *rows += 1;
-            if kinds.len() < KINDS && !kinds.contains(&kind) {
-                kinds.push(kind);
+        for (kind, anchor) in ANCHORS.iter().enumerate() {
+            for at in memmem::find_iter(input, anchor.as_bytes()) {
+                let Some(shape) = before(input, at).map(|before| shape(&before)) else { continue };
+                if !seen.contains_key(&shape) && seen.len() >= MOST {
+                    continue;
+                }
+                let (rows, kinds) = seen.entry(shape).or_default();
+                *rows += 1;
+                if kinds.len() < KINDS && !kinds.contains(&kind) {
+                    kinds.push(kind);
+                }
             }
         }
         seen.retain(|_, (rows, kinds)| *rows >= ROWS && kinds.len() >= KINDS);
@@ -85,21 +87,19 @@ impl Prefixes {
     }
 }
 
-/// The kind of row that a line has behind other text, and that text.
-fn anchored(line: &str) -> Option<(usize, &str)> {
-    let near = &line[..floor(line, LONGEST + 24)];
-    let mut first: Option<(usize, usize)> = None;
-    for (kind, anchor) in ANCHORS.iter().enumerate() {
-        if let Some(at) = near.find(anchor)
-            && first.is_none_or(|(_, least)| at < least)
-        {
-            first = Some((kind, at));
-        }
-    }
-    let (kind, at) = first?;
-    let before = line[..at].trim_end();
-    let other = !before.trim_start().is_empty() && before.len() <= LONGEST;
-    (other && !before.contains(['{', '"', '%', ',']) && !before.contains("avg=")).then_some((kind, before))
+/// What stands on the line before a row; nothing where that is only blanks or cannot be a prefix.
+fn before(input: &[u8], at: usize) -> Option<String> {
+    let near = &input[at.saturating_sub(LONGEST)..at];
+    let start = memchr::memrchr2(b'\n', b'\r', near).map(|i| i + 1);
+    let line = &near[start.or((at <= LONGEST).then_some(0))?..];
+    let text = unquoted(std::str::from_utf8(line).ok()?).trim();
+    let word = line.last().is_some_and(u8::is_ascii_alphanumeric);
+    (!text.is_empty() && !word && !text.contains(['{', '"', '%', ',', '='])).then(|| text.to_owned())
+}
+
+/// A line without its quote marks.
+fn unquoted(line: &str) -> &str {
+    line.trim_start_matches([' ', '\t', '\u{a0}', '>'])
 }
 
 /// Digits as one `0`, blanks as one blank.
@@ -161,16 +161,12 @@ fn may_be_fio(line: &str) -> bool {
     text.is_empty() || begins.iter().any(|b| text.starts_with(b)) || has.iter().any(|h| text.contains(h))
 }
 
-fn floor(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len())).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn of(text: &str) -> Prefixes {
-        Prefixes::of(text, |line| line)
+        Prefixes::of(text.as_bytes())
     }
 
     #[test]

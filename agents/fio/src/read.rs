@@ -17,14 +17,17 @@ const HEADING: usize = 200;
 /// Results that are read of any input, and bytes of it for each one more: fio needs more for a result, and what is made to
 /// look like many shall not take much memory.
 const RESULTS: usize = 4096;
-const BYTES_A_RESULT: usize = 512;
+const BYTES_A_RESULT: usize = 1024;
 
 /// Finds all results of fio in a file, a console capture or a mail, whatever version and format, with what stands
 /// around them. Never fails: what cannot be read is left out and noted. Takes time and memory in proportion to the
 /// input.
 pub fn read_any(input: &[u8]) -> Found {
-    let clean = Clean::of(input);
     let most = RESULTS + input.len() / BYTES_A_RESULT;
+    if let Some(found) = only_json(input, most) {
+        return found;
+    }
+    let clean = Clean::of(input);
     let mut drafts = json_documents(&clean, most);
     let terse = terse::documents(&clean, &gaps(&drafts, clean.text.len()), most);
     drafts.extend(terse);
@@ -40,6 +43,33 @@ pub fn read_any(input: &[u8]) -> Found {
     notes.extend(texts.notes);
     notes.sort_by_key(|note| note.line);
     Found { documents, notes }
+}
+
+/// The results of an input that is whole documents of JSON and nothing else, as most files are: nothing has to be looked for.
+fn only_json(input: &[u8], most: usize) -> Option<Found> {
+    let text = std::str::from_utf8(input).ok()?;
+    let clean = Clean::plain(text);
+    let line = |offset| clean.line(offset);
+    let mut documents = Vec::new();
+    let mut at = 0;
+    loop {
+        at += text[at..].len() - text[at..].trim_ascii_start().len();
+        if at == text.len() {
+            break;
+        }
+        let piece = scan::whole_document(text, at).filter(|_| documents.len() < most)?;
+        at = piece.bytes.end;
+        let draft = draft(&piece, &line);
+        if draft.report.jobs.is_empty() {
+            return None;
+        }
+        documents.push(draft.into_document(&clean));
+    }
+    if documents.is_empty() {
+        return None;
+    }
+    roles::assign(&mut documents);
+    Some(Found { documents, notes: Vec::new() })
 }
 
 /// A document with its offsets in the clean text.

@@ -42,6 +42,13 @@ pub(crate) fn documents(text: &str) -> impl Iterator<Item = Piece<'_>> {
     })
 }
 
+/// The document that begins at an offset, where one does and is whole.
+pub(crate) fn whole_document(text: &str, start: usize) -> Option<Piece<'_>> {
+    first_key(text[start..].strip_prefix('{')?)?;
+    let (value, end) = lenient::read(text, start).ok()?;
+    Some(Piece { bytes: start..end, value, broken: None, gaps: false, excerpt: false })
+}
+
 fn document(text: &str, start: usize) -> Piece<'_> {
     match lenient::read(text, start) {
         Ok((value, end)) => Piece { bytes: start..end, value, broken: None, gaps: false, excerpt: false },

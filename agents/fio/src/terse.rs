@@ -110,45 +110,48 @@ fn record(text: &str, range: Range<usize>, version: u8) -> Option<(Vec<String>, 
     enough.then_some((list, at - 1))
 }
 
+/// Adds a record: to the run before it where it is another job of that run, else as a run of its own. Clones tell the same
+/// disks; a second run of the same job does not.
 fn add(drafts: &mut Vec<Draft>, clean: &Clean<'_>, fields: &[String], bytes: Range<usize>) {
     let line = clean.line(bytes.start);
     let terse: u8 = fields[0].parse().unwrap_or(3);
     let record = Record { fields, line, layout: layout(terse) };
     let version = if terse == 2 { "" } else { fields[1].as_str() };
-    let cut = !record.is_whole();
+    let (job, disks) = (record.job(), record.disks());
+    let damage = if record.is_whole() { None } else { Some(Damage::Cut) };
     match drafts.last_mut() {
         Some(last)
             if last.report.version == version
+                && alike(&last.report.disk_util, &disks)
                 && clean.text[last.bytes.end..bytes.start].trim().is_empty()
-                && last
-                    .report
-                    .jobs
-                    .iter()
-                    .all(|job| job.name != record.job().name || job.group == record.job().group) =>
+                && last.report.jobs.last().is_none_or(|before| before.group <= job.group) =>
         {
-            last.report.jobs.push(record.job());
+            last.report.jobs.push(job);
             last.bytes.end = bytes.end;
-            if last.report.disk_util.is_empty() {
-                last.report.disk_util = record.disks();
-            }
-            if cut && !last.salvaged.contains(&Damage::Cut) {
-                last.salvaged.push(Damage::Cut);
+            if let Some(damage) = damage.filter(|damage| !last.salvaged.contains(damage)) {
+                last.salvaged.push(damage);
             }
         }
         _ => drafts.push(Draft {
             format: Format::Terse,
             report: Report {
                 version: version.to_owned(),
-                jobs: vec![record.job()],
-                disk_util: record.disks(),
+                jobs: vec![job],
+                disk_util: disks,
                 documents: 1,
                 ..Report::default()
             },
-            salvaged: if cut { vec![Damage::Cut] } else { Vec::new() },
+            salvaged: damage.into_iter().collect(),
             bytes,
             heading: None,
         }),
     }
+}
+
+/// Whether two records tell the same of the disks.
+fn alike(one: &[DiskUtil], other: &[DiskUtil]) -> bool {
+    let numbers = |disk: &DiskUtil| DiskUtil { line: 0, ..disk.clone() };
+    one.iter().map(numbers).eq(other.iter().map(numbers))
 }
 
 struct Record<'a> {

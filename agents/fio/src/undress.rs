@@ -1,89 +1,98 @@
 //! Marks that pages, terminals and Markdown put into lines: entities, colours, code and bold marks. Blanks take their
 //! place, so that every character stays where it was.
 
-use std::borrow::Cow;
+use memchr::memmem;
 
 /// What stands for characters in pages.
-const ENTITIES: &[(&str, char)] = &[
-    ("&gt;", '>'),
-    ("&lt;", '<'),
-    ("&amp;", '&'),
-    ("&quot;", '"'),
-    ("&#34;", '"'),
-    ("&#39;", '\''),
-    ("&nbsp;", ' '),
+const ENTITIES: &[(&[u8], u8)] = &[
+    (b"&gt;", b'>'),
+    (b"&lt;", b'<'),
+    (b"&amp;", b'&'),
+    (b"&quot;", b'"'),
+    (b"&#34;", b'"'),
+    (b"&#39;", b'\''),
+    (b"&nbsp;", b' '),
 ];
+
+/// Marks of Markdown; longer ones first.
+const MARKS: &[&[u8]] = &[b"_**", b"**_", b"**", b"`"];
 
 /// Whether there is anything to take off.
 pub(crate) fn is_dressed(text: &[u8]) -> bool {
-    memchr::memchr3(b'\x1b', b'`', b'&', text).is_some() || memchr::memmem::find(text, b"**").is_some()
+    memchr::memchr3(b'\x1b', b'`', b'&', text).is_some() || memmem::find(text, b"**").is_some()
 }
 
-/// A line of the same length without those marks.
-pub(crate) fn undressed(line: Cow<'_, str>) -> Cow<'_, str> {
-    if !is_dressed(line.as_bytes()) {
-        return line;
+/// Takes the marks off a line.
+pub(crate) fn undress(line: &mut [u8]) {
+    let has = |wanted: u8| line.contains(&wanted);
+    // Strings of JSON are left as they are.
+    let (colours, entities, marks) = (has(b'\x1b'), has(b'&'), (has(b'`') || has(b'*')) && !has(b'"'));
+    if colours {
+        without_colours(line);
     }
-    let mut text = line.into_owned();
-    if text.contains('\x1b') {
-        text = without_colours(&text);
+    if entities {
+        without_entities(line);
     }
-    if text.contains('&') {
-        for (entity, character) in ENTITIES {
-            text = with_character(&text, entity, *character);
+    if marks {
+        if is_fence(line) {
+            line.fill(b' ');
+        }
+        for mark in MARKS {
+            blank_all(line, mark);
         }
     }
-    if is_fence(&text) {
-        text = " ".repeat(text.len());
-    }
-    // Strings of JSON are left as they are.
-    if !text.contains('"') {
-        text = text.replace('`', " ").replace("_**", "   ").replace("**_", "   ").replace("**", "  ");
-    }
-    Cow::Owned(text)
-}
-
-/// A line that begins or ends a block of code, with the block's language.
-fn is_fence(line: &str) -> bool {
-    let language = line.trim().strip_prefix("```").unwrap_or(" ");
-    language.len() <= 12 && language.bytes().all(|b| b.is_ascii_alphanumeric())
-}
-
-/// Each entity as its character between blanks. Those of a quotation stand outside of it.
-fn with_character(text: &str, entity: &str, character: char) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut parts = text.split(entity);
-    out.push_str(parts.next().unwrap_or(""));
-    for (number, part) in parts.enumerate() {
-        let width = entity.len();
-        let ends = character == '"' && number % 2 == 1;
-        out.push_str(&if ends { format!("{character:<width$}") } else { format!("{character:>width$}") });
-        out.push_str(part);
-    }
-    out
 }
 
 /// `ESC [ … letter`, the sequences of terminals.
-fn without_colours(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('\x1b') {
-        out.push_str(&rest[..at]);
-        let sequence = &rest[at + 1..];
-        let parameters = sequence.strip_prefix('[').map_or(0, |inner| {
-            1 + inner.bytes().take_while(|b| b.is_ascii_digit() || b";?".contains(b)).count()
-        });
-        let last =
-            sequence[parameters..].bytes().next().is_some_and(|b| b.is_ascii_alphabetic() && parameters > 0);
-        let width = 1 + parameters + usize::from(last);
-        out.extend(std::iter::repeat_n(' ', width));
-        rest = &rest[at + width..];
+fn without_colours(line: &mut [u8]) {
+    let mut at = 0;
+    while let Some(escape) = memchr::memchr(b'\x1b', &line[at..]).map(|i| at + i) {
+        let mut end = escape + 1;
+        if line.get(end) == Some(&b'[') {
+            end += 1;
+            let parameter = |b: &u8| b.is_ascii_digit() || b";?".contains(b);
+            end += line[end..].iter().take_while(|b| parameter(b)).count();
+            end += usize::from(line.get(end).is_some_and(u8::is_ascii_alphabetic));
+        }
+        line[escape..end].fill(b' ');
+        at = end;
     }
-    out.push_str(rest);
-    out
+}
+
+/// Each entity as its character between blanks. Those of a quotation stand outside of it.
+fn without_entities(line: &mut [u8]) {
+    let mut ends = false;
+    let mut at = 0;
+    while let Some(start) = memchr::memchr(b'&', &line[at..]).map(|i| at + i) {
+        at = start + 1;
+        let Some((entity, character)) = ENTITIES.iter().find(|(entity, _)| line[start..].starts_with(entity))
+        else {
+            continue;
+        };
+        let end = start + entity.len();
+        line[start..end].fill(b' ');
+        line[if ends && *character == b'"' { start } else { end - 1 }] = *character;
+        ends ^= *character == b'"';
+        at = end;
+    }
+}
+
+/// A line that begins or ends a block of code, with the block's language.
+fn is_fence(line: &[u8]) -> bool {
+    let language = line.trim_ascii().strip_prefix(b"```").unwrap_or(b" ");
+    language.len() <= 12 && language.iter().all(u8::is_ascii_alphanumeric)
+}
+
+fn blank_all(line: &mut [u8], mark: &[u8]) {
+    let mut at = 0;
+    while let Some(start) = memmem::find(&line[at..], mark).map(|i| at + i) {
+        at = start + mark.len();
+        line[start..at].fill(b' ');
+    }
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -93,14 +102,15 @@ mod tests {
             ("`clat (usec): min=1,` **`avg=5`**`, x`", " clat (usec): min=1,     avg=5    , x "),
             ("\x1b[1;32mread\x1b[0m: \x1b[Kx", "       read    :    x"),
             ("32=0.0%, &gt;=64=0.0%", "32=0.0%,    >=64=0.0%"),
-            ("&quot;a&quot; : 1", "     \"a\"      : 1"),
+            ("&quot;a&quot; : 1 &x", "     \"a\"      : 1 &x"),
             ("\"a**b\" : \"`c`\"", "\"a**b\" : \"`c`\""),
             ("```text", "       "),
             ("a \x1b ü \x1b[3", "a   ü    "),
         ];
         for (from, to) in cases {
-            assert_eq!(undressed(from.into()), to);
-            assert_eq!(from.len(), to.len());
+            let mut line = from.as_bytes().to_vec();
+            undress(&mut line);
+            assert_eq!(String::from_utf8(line).unwrap(), to);
         }
     }
 }

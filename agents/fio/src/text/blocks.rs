@@ -58,7 +58,7 @@ fn date(cursor: &mut Cursor<'_>) {
     // Month, day, time, year: words that may be on the next line.
     for _ in 0..4 {
         cursor.blank();
-        let rest = cursor.rest();
+        let rest = cursor.near(16);
         let word = rest.find(|c: char| c.is_ascii_whitespace()).unwrap_or(rest.len());
         if word > 12 || !rest.is_char_boundary(word) {
             return;
@@ -115,12 +115,12 @@ pub(crate) fn preamble(text: &str, cursor: &mut Cursor<'_>, floor: usize) -> Opt
 /// Up to the next comma or blank; a break directly behind `=` is skipped.
 fn word(cursor: &mut Cursor<'_>) -> String {
     cursor.blank();
-    let rest = cursor.rest();
-    let end = rest.find(|c: char| c == ',' || c.is_whitespace()).unwrap_or(rest.len()).min(NAME);
-    let end = (0..=end).rev().find(|i| rest.is_char_boundary(*i)).unwrap_or(0);
+    let rest = cursor.near(NAME);
+    let end = rest.find(|c: char| c == ',' || c.is_whitespace()).unwrap_or(rest.len());
+    let all = end == cursor.rest().len();
     cursor.at += end;
     // What the end of the text touches may be longer.
-    if end == rest.len() { String::new() } else { rest[..end].to_owned() }
+    if all { String::new() } else { rest[..end].to_owned() }
 }
 
 /// `4K-4K/4K-4K/4K-4K` or `(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B` as fio's option `bs`, where each direction

@@ -8,6 +8,7 @@ use crate::found::{Damage, Format, Note, NoteKind};
 use crate::json::is_all_clients;
 use crate::read::Draft;
 use crate::report::{Basis, Direction, DiskUtil, Figure, GroupLine, Job, Latency, Report, What};
+use std::collections::{HashMap, HashSet};
 
 /// Documents with the notes on their figures.
 #[derive(Default)]
@@ -31,6 +32,9 @@ pub(crate) struct Builder<'a> {
     left: usize,
 }
 
+/// Boxed, since a job is large and a list that grows is in memory twice.
+type Jobs = Vec<Box<OpenJob>>;
+
 /// The document that is being read.
 #[derive(Default)]
 struct Open {
@@ -38,7 +42,11 @@ struct Open {
     end: usize,
     version: String,
     preambles: Vec<(String, Vec<(String, String)>)>,
-    jobs: Vec<OpenJob>,
+    /// Place of the last preamble of a name.
+    named: HashMap<String, usize>,
+    /// Groups and directions that a line tells.
+    told: HashSet<(i64, String)>,
+    jobs: Jobs,
     groups: Vec<GroupLine>,
     disks: Vec<DiskUtil>,
     client: bool,
@@ -145,7 +153,10 @@ impl<'a> Builder<'a> {
         if !self.open.is_empty() {
             self.close(Open::default());
         }
-        self.open.preambles.push((preamble.name, preamble.options));
+        if self.open.preambles.len() < self.left {
+            self.open.named.insert(preamble.name.clone(), self.open.preambles.len());
+            self.open.preambles.push((preamble.name, preamble.options));
+        }
         self.touch(preamble.at, end);
     }
 
@@ -161,7 +172,7 @@ impl<'a> Builder<'a> {
             let next = self.again(&header);
             self.close(next);
         }
-        let options = self.open.preambles.iter().rev().find(|(name, _)| *name == header.name);
+        let options = self.open.named.get(&header.name).and_then(|place| self.open.preambles.get(*place));
         let only = || self.open.preambles.first().filter(|_| self.open.preambles.len() == 1);
         let options = options.or_else(only).map(|(_, options)| options.clone()).unwrap_or_default();
         let job = Job {
@@ -174,18 +185,24 @@ impl<'a> Builder<'a> {
             options,
             ..Job::default()
         };
-        self.open.jobs.push(OpenJob { job, headed: true, ..OpenJob::default() });
+        self.open.jobs.push(Box::new(OpenJob { job, headed: true, ..OpenJob::default() }));
         self.touch(header.at, end);
     }
 
     /// What a document begins with that repeats jobs of the one before: the same process tells again.
-    fn again(&self, header: &Header) -> Open {
+    fn again(&mut self, header: &Header) -> Open {
         let same =
             |job: &OpenJob| job.job.name == header.name && job.job.pid == header.pid && header.pid.is_some();
-        if !self.open.jobs.iter().any(same) {
+        if !self.open.jobs.iter().any(|job| same(job)) {
             return Open::default();
         }
-        Open { version: self.open.version.clone(), preambles: self.open.preambles.clone(), ..Open::default() }
+        // The jobs that were read have their options already.
+        Open {
+            version: self.open.version.clone(),
+            preambles: std::mem::take(&mut self.open.preambles),
+            named: std::mem::take(&mut self.open.named),
+            ..Open::default()
+        }
     }
 
     /// "Run status group".
@@ -202,15 +219,14 @@ impl<'a> Builder<'a> {
         if !self.room(start) {
             return;
         }
-        let told = |open: &Open| {
-            open.groups.iter().any(|g| (g.group, &g.direction) == (line.group, &line.direction))
-        };
+        let place = (line.group, line.direction.clone());
         let apart = self.foreign && self.open.sealed();
-        if !self.open.client && (told(&self.open) || apart) {
+        if !self.open.client && (self.open.told.contains(&place) || apart) {
             self.close(Open::default());
         }
         self.locate(&mut line.printed);
         line.line = self.clean.line(line.line);
+        self.open.told.insert(place);
         self.open.groups.push(line);
         self.touch(start, end);
     }
@@ -292,7 +308,7 @@ impl<'a> Builder<'a> {
             let line = self.clean.line(start);
             let options = self.open.preambles.first().map(|(_, options)| options.clone()).unwrap_or_default();
             let job = Job { line, options, ..Job::default() };
-            self.open.jobs.push(OpenJob { job, ..OpenJob::default() });
+            self.open.jobs.push(Box::new(OpenJob { job, ..OpenJob::default() }));
         }
         self.locate(&mut row.printed);
         let line = self.clean.line(start);
@@ -375,7 +391,7 @@ fn draft(mut open: Open, notes: &mut Vec<Note>) -> Option<Draft> {
         open.jobs = open.groups.iter().map(summarised).fold(Vec::new(), joined);
     }
     let buggy = drops_carry(&open.version);
-    let mut jobs = Vec::new();
+    let mut jobs = Vec::with_capacity(open.jobs.len());
     let mut all_clients = None;
     for mut open_job in open.jobs {
         settle_job(&mut open_job, buggy, notes);
@@ -432,7 +448,7 @@ fn is_sum(job: &Job) -> bool {
 }
 
 /// A "Run status" line where nothing else is left of a job.
-fn summarised(line: &GroupLine) -> OpenJob {
+fn summarised(line: &GroupLine) -> Box<OpenJob> {
     let mut job = Job { group: line.group, line: line.line, ..Job::default() };
     *slot(&mut job, &line.direction) = Direction {
         printed: line.printed.clone(),
@@ -440,12 +456,15 @@ fn summarised(line: &GroupLine) -> OpenJob {
         line: line.line,
         ..Direction::default()
     };
-    OpenJob { job, ..OpenJob::default() }
+    Box::new(OpenJob { job, ..OpenJob::default() })
 }
 
+/// Groups back to which the other direction of a group is looked for.
+const GROUPS: usize = 64;
+
 /// Directions of one group are one job.
-fn joined(mut jobs: Vec<OpenJob>, mut more: OpenJob) -> Vec<OpenJob> {
-    match jobs.iter_mut().find(|job| job.job.group == more.job.group) {
+fn joined(mut jobs: Jobs, mut more: Box<OpenJob>) -> Jobs {
+    match jobs.iter_mut().rev().take(GROUPS).find(|job| job.job.group == more.job.group) {
         Some(job) => {
             for name in ["read", "write", "trim", "mixed"] {
                 let from = std::mem::take(slot(&mut more.job, name));

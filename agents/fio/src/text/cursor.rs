@@ -47,14 +47,19 @@ impl<'a> Cursor<'a> {
         self.text.get(self.at..).unwrap_or("")
     }
 
-    /// The rest of the line, at most `reach` bytes of it.
-    pub(crate) fn line(&self, reach: usize) -> &'a str {
+    /// What lies ahead, at most `reach` bytes of it.
+    pub(crate) fn near(&self, reach: usize) -> &'a str {
         let rest = self.rest();
         let mut end = rest.len().min(reach);
         while !rest.is_char_boundary(end) {
             end -= 1;
         }
-        rest[..end].split('\n').next().unwrap_or("")
+        &rest[..end]
+    }
+
+    /// The rest of the line, at most `reach` bytes of it.
+    pub(crate) fn line(&self, reach: usize) -> &'a str {
+        self.near(reach).split('\n').next().unwrap_or("")
     }
 
     fn peek(&self) -> Option<u8> {

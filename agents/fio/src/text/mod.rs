@@ -95,8 +95,9 @@ fn event(text: &str, cursor: &mut Cursor<'_>, floor: usize, builder: &mut Builde
 fn version(cursor: &mut Cursor<'_>, builder: &mut Builder<'_>) -> bool {
     let start = *cursor;
     if cursor.eat("hostname=") && cursor.skip_to("fio=fio-", 300) {
-        let end = cursor.rest().find([',', ' ', '\n']).unwrap_or(0).min(60);
-        builder.client(&format!("fio-{}", &cursor.rest()[..end]), start.at, cursor.at);
+        let near = cursor.near(60);
+        let end = near.find([',', ' ', '\n']).unwrap_or(0);
+        builder.client(&format!("fio-{}", &near[..end]), start.at, cursor.at);
         cursor.at += end;
         if cursor.eat(" , flags=") {
             cursor.last_number();

@@ -187,7 +187,8 @@ fn latency(cursor: &mut Cursor<'_>) -> Option<Row> {
     if cursor.eat(" prio ") {
         kind = Kind::Class;
         cursor.skip_to("(", 20).then_some(())?;
-        if let Some(after) = cursor.rest().find(')').filter(|end| cursor.rest()[..*end].contains('%')) {
+        let near = cursor.near(LINE);
+        if let Some(after) = near.find(')').filter(|end| near[..*end].contains('%')) {
             cursor.at += after + 1;
         } else {
             cursor.at -= 1;
