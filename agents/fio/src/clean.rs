@@ -251,6 +251,9 @@ impl Cleaner {
     }
 
     fn push(&mut self, kept: &str, from: usize, starts: &[Mark]) {
+        if kept.is_empty() {
+            return;
+        }
         let shift = self.out.len();
         let first = mark_of(starts, from);
         let input = first.input as usize + (from - first.text as usize);

@@ -85,9 +85,12 @@ fn is_fence(line: &[u8]) -> bool {
 
 fn blank_all(line: &mut [u8], mark: &[u8]) {
     let mut at = 0;
-    while let Some(start) = memmem::find(&line[at..], mark).map(|i| at + i) {
-        at = start + mark.len();
-        line[start..at].fill(b' ');
+    while let Some(start) = memchr::memchr(mark[0], &line[at..]).map(|i| at + i) {
+        at = start + 1;
+        if line[start..].starts_with(mark) {
+            at = start + mark.len();
+            line[start..at].fill(b' ');
+        }
     }
 }
 

@@ -240,9 +240,9 @@ proptest! {
 
     #[test]
     fn a_cut_at_the_start_leaves_what_is_right(pick in any::<prop::sample::Index>(), at in any::<prop::sample::Index>()) {
-        // The sum over clients without its name is like a job.
+        // The sum over clients without its name, or without the clients, is like a job.
         let mut all = cases("");
-        all.retain(|case| case.name != "3.33-client2-normal");
+        all.retain(|case| !case.name.contains("client2"));
         let case = all[pick.index(all.len())];
         let start = (at.index(case.text.len())..=case.text.len()).find(|at| case.text.is_char_boundary(*at)).unwrap();
         part_of(case, &case.text[start..]);
@@ -257,7 +257,9 @@ fn part_of(case: &Case, damaged: &str) {
         assert!(whole.is_some(), "{}: {row:?}\nis no part of it\n{damaged}", case.name);
         // Where a line is broken inside a name, nothing tells whether a blank was there.
         let names = [whole.unwrap().job.as_str(), ""];
-        assert!(names.contains(&&*row.job.replace(' ', "")), "{}: job {:?}", case.name, row.job);
+        // What begins within a name has the rest of it.
+        let rest = damaged.starts_with(&row.job) && names[0].ends_with(&row.job);
+        assert!(rest || names.contains(&&*row.job.replace(' ', "")), "{}: job {:?}", case.name, row.job);
     }
 }
 
