@@ -1,7 +1,9 @@
 //! Runs as files: out of the store, into it, and gone from it.
 
 use crate::exit::{Exit, Failure, lab, usage};
-use kab_store::{RunReader, Store};
+use crate::input;
+use kab_model::Posted;
+use kab_store::{POSTED, RunReader, Store};
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
 use std::path::Path;
@@ -38,6 +40,33 @@ pub(crate) fn import(store: &Store, path: &Path) -> Result<Exit, Failure> {
         reader.header().name
     ))?;
     Ok(Exit::Done)
+}
+
+/// `kab runs import --table`.
+pub(crate) fn import_table(store: &Store, path: &Path) -> Result<Exit, Failure> {
+    let (table, bytes) = input::read_table(path)?;
+    let reader = store.create_posted(table.value, env!("CARGO_PKG_VERSION"), &bytes).map_err(lab)?;
+    let (id, digest) = (&reader.header().id, reader.data_digest().map_err(lab)?);
+    let name = &reader.header().name;
+    crate::print_out(&format!(
+        "run {id} of {name}, data blake3:{digest}\nits report: kab report {id} --full\n"
+    ))?;
+    Ok(Exit::Done)
+}
+
+/// `kab runs verify` of posted figures: they are read again from the file that they came in.
+pub(crate) fn verify_table(reader: &RunReader, stored: &Posted) -> Result<Exit, Failure> {
+    let path = reader.folder().join(POSTED);
+    let (table, _) = input::read_table(&path)?;
+    let (word, exit) = match table.value == *stored {
+        true => ("all as stored", Exit::Done),
+        false => ("NOT as stored", Exit::Found),
+    };
+    crate::print_out(&format!(
+        "run {}: posted figures read again from {POSTED}: {word}\n",
+        reader.header().id
+    ))?;
+    Ok(exit)
 }
 
 /// `kab runs rm`. All names are looked up before anything is removed.

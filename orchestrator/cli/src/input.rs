@@ -6,8 +6,8 @@ use crate::exit::{Exit, Failure};
 use crate::places::Places;
 use kab_model::yaml::{self, Context, Diagnostic, Diagnostics, Located, Source, Style};
 use kab_model::{
-    Arch, BoardSpec, Boot, Change, ConfigItem, Experiment, Kernel, KernelSpec, Lab, Prebuilt, SeriesSource,
-    SeriesSpec, Variant,
+    Arch, BoardSpec, Boot, Change, ConfigItem, Experiment, Kernel, KernelSpec, Lab, Posted, Prebuilt,
+    SeriesSource, SeriesSpec, Variant,
 };
 use std::fs;
 use std::io::{IsTerminal, Read};
@@ -80,6 +80,12 @@ pub(crate) fn read_experiment(
 pub(crate) fn read_lab(path: &Path) -> Result<(Located<Lab>, Vec<u8>), Failure> {
     let (source, bytes) = read(path)?;
     Ok((parsed(yaml::parse_lab(&source))?, bytes))
+}
+
+/// A table of posted figures; its problems are printed.
+pub(crate) fn read_table(path: &Path) -> Result<(Located<Posted>, Vec<u8>), Failure> {
+    let (source, bytes) = read(path)?;
+    Ok((parsed(yaml::parse_table(&source))?, bytes))
 }
 
 /// Remarks on fio options that are legal and still spoil a measurement, one for each rule and place.

@@ -221,3 +221,30 @@ fn a_regression_is_told_to_those_who_care() {
     let (_, err) = series.expect(2, &arguments);
     assert!(err.contains("no regression to report"), "{err}");
 }
+
+#[test]
+fn posted_figures_are_a_run_like_any_other() {
+    let (here, there) = (Bench::new(), Bench::new());
+    let table = include_str!("../../../reports/report/tests/posted/1-ufs-hardirq.yaml");
+    here.write("mail.yaml", table);
+    let (out, _) = here.expect(0, &["runs", "import", "--table", "mail.yaml"]);
+    let again = here.expect(0, &["runs", "import", "--table", "mail.yaml"]).0;
+    assert_eq!(out, again, "the same file is the same run");
+    assert!(here.expect(0, &["runs", "list"]).0.contains("posted figures  ufs-hardirq"));
+    assert!(here.expect(0, &["runs", "show", "last"]).0.contains("48 rows of posted figures"));
+    assert!(here.expect(0, &["runs", "verify", "last"]).0.contains("all as stored"));
+    let file = there.path().join("run.tar.zst");
+    here.expect(0, &["runs", "export", "last", file.to_str().unwrap()]);
+    there.expect(0, &["runs", "import", "run.tar.zst"]);
+    for form in [&["--full"][..], &["--format", "html"], &["--format", "json"], &["--changelog"]] {
+        let arguments: Vec<&str> = ["report", "last"].iter().chain(form).copied().collect();
+        assert_eq!(here.expect(0, &arguments), there.expect(0, &arguments), "{form:?}");
+    }
+    let draft =
+        ["report", "last", "--format", "mail", "--reply-to", "a@b.example", "--tested-by", "K <k@b.example>"];
+    let (draft, err) = here.expect(0, &draft);
+    assert!(!draft.contains("Tested-by") && err.contains("somebody else's"), "{err}");
+    here.write("wrong.yaml", &table.replace("values: averages", "values: guesses"));
+    let (_, err) = here.expect(2, &["runs", "import", "--table", "wrong.yaml"]);
+    assert!(err.contains("wrong.yaml:") && err.contains("guesses"), "{err}");
+}

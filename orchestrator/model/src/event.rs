@@ -1,7 +1,8 @@
 //! The run log's vocabulary. Events are facts that happened; a newer kab reads all older ones.
 
 use crate::{
-    Accel, Arch, Artifact, BlobId, BoardName, Outcome, Plan, Reason, Sample, TrialKey, VariantName, VisitKey,
+    Accel, Arch, Artifact, BlobId, BoardName, Outcome, Plan, Posted, Reason, Sample, TrialKey, VariantName,
+    VisitKey,
 };
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +27,11 @@ pub enum Event {
     Planned {
         /// The whole plan.
         plan: Box<Plan>,
+    },
+    /// First and but for its end only event of a run that somebody else made: its figures as posted.
+    Imported {
+        /// All of it.
+        table: Box<Posted>,
     },
     /// A process took the run up, at first or again.
     Opened {

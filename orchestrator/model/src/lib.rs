@@ -16,6 +16,7 @@ mod outcome;
 mod plan;
 mod run;
 mod sample;
+mod table;
 pub mod yaml;
 
 pub use artifact::{Artifact, Toolchain};
@@ -35,3 +36,4 @@ pub use plan::{
 };
 pub use run::{BoardRun, BuildState, Run, TrialState, Visit, VisitState};
 pub use sample::{DERIVATION, Sample};
+pub use table::{Posted, PostedBoard, PostedCell, PostedRow, PostedValues};

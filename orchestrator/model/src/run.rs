@@ -4,7 +4,7 @@
 
 use crate::{
     Accel, Artifact, BlobId, BoardName, BootProof, CellId, Event, FailureClass, Outcome, Plan,
-    PlannedVariant, Reason, Sample, TrialKey, TrialRecord, VariantName, VisitKey,
+    PlannedVariant, Posted, Reason, Sample, TrialKey, TrialRecord, VariantName, VisitKey,
 };
 use std::collections::BTreeMap;
 
@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 pub struct Run {
     /// The plan; absent only before the first event.
     pub plan: Option<Plan>,
+    /// Figures that somebody else posted, in place of a plan.
+    pub posted: Option<Posted>,
     /// Builds by variant.
     pub builds: BTreeMap<VariantName, BuildState>,
     /// Boards by name.
@@ -118,6 +120,7 @@ impl Run {
     pub fn apply(&mut self, event: &Event) {
         match event {
             Event::Planned { plan } => self.plan_made(plan),
+            Event::Imported { table } => self.posted = Some((**table).clone()),
             Event::Opened { .. } => {
                 self.openings += 1;
                 self.finished = false;

@@ -14,4 +14,4 @@ mod runs;
 pub use archive::ArchiveError;
 pub use blobs::BlobError;
 pub use log::{Durable, FORMAT, LogError, RunHeader, RunLog, RunReader};
-pub use runs::{Store, StoreError, Unfinished};
+pub use runs::{POSTED, Store, StoreError, Unfinished};

@@ -1,10 +1,13 @@
 //! The folder that holds all runs.
 
 use crate::log::{self, LogError, RunHeader, RunLog, RunReader, io_error, now_ms, sync_folder};
-use kab_model::{Event, Plan, Run, RunId};
+use kab_model::{Event, Plan, Posted, Run, RunId};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+
+/// Name of the file that posted figures were read from, in the folder of their run.
+pub const POSTED: &str = "table.yaml";
 
 /// All runs of a user.
 #[derive(Clone, Debug)]
@@ -70,6 +73,31 @@ impl Store {
         log::create(&folder, &header, Event::Planned { plan: Box::new(plan) }, files)?;
         sync_folder(&self.folder)?;
         RunLog::open(&folder)
+    }
+
+    /// Makes a finished run of figures that somebody else posted; `file` is what they were read from. The same file again gives
+    /// the run that is there already.
+    pub fn create_posted(&self, table: Posted, kab: &str, file: &[u8]) -> Result<RunReader, LogError> {
+        let known = self.list()?.into_iter().find(|run| run.header().experiment_digest == table.digest);
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let created_ms = now_ms();
+        let (id, folder) = self.new_folder(&format!("{} {created_ms}", table.digest))?;
+        let header = RunHeader {
+            format: log::FORMAT,
+            id,
+            name: table.name.clone(),
+            experiment_digest: table.digest.clone(),
+            lab_digest: String::new(),
+            created_ms,
+            kab: kab.to_owned(),
+        };
+        log::create(&folder, &header, Event::Imported { table: Box::new(table) }, &[(POSTED, file)])?;
+        sync_folder(&self.folder)?;
+        let mut log = RunLog::open(&folder)?;
+        log.append(Event::Finished)?;
+        Ok(log.reader().clone())
     }
 
     /// An empty folder under an id that nobody has.

@@ -28,6 +28,10 @@ pub fn tested(findings: &Findings) -> Tested {
     subjects.sort_unstable();
     subjects.dedup();
     let mut tested = Tested::default();
+    if findings.posted.is_some() {
+        tested.refused.push("the figures are somebody else's: nothing was run".to_owned());
+        return tested;
+    }
     for board in &findings.boards {
         let problems: Vec<String> =
             subjects.iter().filter_map(|at| problem(&findings.variants[*at], *at, board)).collect();

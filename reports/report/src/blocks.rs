@@ -1,7 +1,8 @@
 //! The detailed blocks of a full report: one cell after the other, the variants as columns.
 
-use crate::findings::{Board, Detail};
+use crate::findings::{Board, Cell, Detail};
 use crate::layout::{self, Kind, Strip};
+use crate::posted::PostedLine;
 use crate::quantity::grouped;
 use crate::sections::Setting;
 use crate::view::{Block, Table};
@@ -41,6 +42,12 @@ fn lines(setting: &Setting, board: &Board, details: &[Detail]) -> Vec<Line> {
     ]
 }
 
+/// Rows of somebody else's table, every figure as it was written.
+fn posted(setting: &Setting, rows: &[PostedLine]) -> Vec<Line> {
+    let text = |text: &String| (!text.is_empty()).then(|| setting.plain(text));
+    rows.iter().map(|row| (setting.plain(&row.name), row.texts.iter().map(text).collect())).collect()
+}
+
 /// All blocks, board by board.
 pub(crate) fn blocks(setting: &Setting) -> Vec<Block> {
     setting.findings.boards.iter().flat_map(|board| of_board(setting, board)).collect()
@@ -52,20 +59,24 @@ fn of_board(setting: &Setting, board: &Board) -> Vec<Block> {
         blocks.push(Block {
             board: (at == 0).then(|| setting.plain(&board.name)),
             heading: setting.plain(&cell.label),
-            tables: block_tables(setting, board, &cell.details),
+            tables: block_tables(setting, board, cell),
         });
     }
     blocks
 }
 
 /// Lines that no variant has are left out.
-fn block_tables(setting: &Setting, board: &Board, details: &[Detail]) -> Vec<Table> {
-    let mut lines = lines(setting, board, details);
+fn block_tables(setting: &Setting, board: &Board, cell: &Cell) -> Vec<Table> {
+    let mut lines = if cell.posted.is_empty() {
+        lines(setting, board, &cell.details)
+    } else {
+        posted(setting, &cell.posted)
+    };
     lines.retain(|(_, texts)| texts.iter().any(Option::is_some));
     let cells = lines.iter().map(|(label, _)| label.clone()).collect();
     let label = Strip { head: String::new(), cells, kind: Kind::Label };
     let text = |line: &Line, variant: usize| line.1[variant].clone().unwrap_or_else(|| "-".to_owned());
-    let columns: Vec<Strip> = (0..details.len())
+    let columns: Vec<Strip> = (0..cell.details.len())
         .map(|variant| Strip {
             head: setting.letter(variant).to_owned(),
             cells: lines.iter().map(|line| text(line, variant)).collect(),

@@ -7,7 +7,7 @@ use crate::quantity::{
 };
 use crate::sections::Setting;
 use crate::view::{BoardView, Named, Table};
-use kab_model::Metric;
+use kab_model::{Metric, PostedValues};
 
 /// Reasons of missing verdicts, numbered as they are met.
 #[derive(Debug, Default)]
@@ -73,7 +73,7 @@ pub(crate) fn legend(setting: &Setting, exploratory: &[BoardView]) -> Vec<String
     let cells = findings.boards.iter().flat_map(|board| &board.cells);
     let seen: Vec<Verdict> =
         cells.flat_map(|cell| of(&cell.metrics[..shown.min(cell.metrics.len())])).collect();
-    if seen.is_empty() {
+    if seen.iter().all(|verdict| *verdict == Verdict::NoVerdict) {
         return Vec::new();
     }
     let within = margin(findings.primary);
@@ -115,6 +115,10 @@ fn margin(family: Family) -> String {
 
 /// `vm-ufs: QEMU 10.0.2 q35, KVM, 2 CPUs, 1GiB, ufs0 UFS (MCQ) 1GiB`.
 fn heading(setting: &Setting, board: &Board) -> String {
+    if setting.findings.posted.is_some() {
+        let about = board.about.as_deref().map(|about| format!(": {}", setting.plain(about)));
+        return format!("{}{}", setting.plain(&board.name), about.unwrap_or_default());
+    }
     let facts = &board.facts;
     let emulator = facts
         .emulator
@@ -188,7 +192,7 @@ fn metric_view(
         .collect();
     BoardView {
         heading: String::new(),
-        caption: caption(board, at, family.metric, unit),
+        caption: caption(setting, board, at, family.metric, unit),
         tables: layout::tables(
             label,
             &value_strips,
@@ -214,7 +218,7 @@ pub(crate) fn mean_text(mean: Mean, factor: f64, digits: usize) -> String {
 }
 
 /// `kIOPS, geometric means of 8 boots`.
-pub(crate) fn caption(board: &Board, at: usize, metric: Metric, unit: Unit) -> String {
+pub(crate) fn caption(setting: &Setting, board: &Board, at: usize, metric: Metric, unit: Unit) -> String {
     let what = match metric {
         Metric::Iops => unit.name.to_owned(),
         Metric::CpuPerIo => format!("CPU {}/IO, whole board", unit.name),
@@ -226,6 +230,11 @@ pub(crate) fn caption(board: &Board, at: usize, metric: Metric, unit: Unit) -> S
         .filter(|cell| cell.metrics[at].means.iter().any(|mean| matches!(mean, Mean::Value(_))))
         .flat_map(|cell| cell.details.iter().map(|detail| detail.visits).filter(|visits| *visits > 0))
         .collect();
+    match setting.findings.posted.as_ref().map(|posted| posted.values) {
+        Some(PostedValues::Averages) => return format!("{what}, averages as posted"),
+        Some(PostedValues::Trials) => return format!("{what}, averages of the posted repetitions"),
+        _ => {}
+    }
     match (visits.iter().min(), visits.iter().max()) {
         (Some(1), Some(1)) => format!("{what}, one boot each"),
         (Some(least), Some(most)) if least == most => format!("{what}, geometric mean of {most} boots"),

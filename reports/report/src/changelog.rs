@@ -83,6 +83,9 @@ fn means(setting: &Setting, board: &Board) -> Vec<Vec<String>> {
 /// `8 boots each in random order, 3 x 30 s; fio …`.
 fn how(setting: &Setting) -> String {
     let method = &setting.findings.method;
+    if setting.findings.posted.is_some() {
+        return "Figures as somebody else posted them.".to_owned();
+    }
     let times: Vec<String> = method.times.iter().map(|time| seconds(time.runtime_ms)).collect();
     let trials = match times.is_empty() {
         true => counted(method.trials as usize, "trial"),

@@ -1,9 +1,10 @@
 //! What a run says, as numbers and names: everything a report prints, before any of it is put into words.
 //!
 //! `Findings` holds no text made for a width or a format, so the same value serves the text for a list, Markdown and a
-//! machine-readable report. Variants are numbered in the order of the experiment and pairs as the plan lists them.
+//! machine-readable report. Variants are numbered as the experiment lists them, pairs as the plan does.
 
 use crate::boots::{Boots, Lost, PValues};
+use crate::posted::{PostedFacts, PostedLine};
 use kab_model::Metric;
 use serde::Serialize;
 
@@ -23,7 +24,7 @@ pub struct Meta {
 /// One fact of the host, such as `cpu` = `2 x Some Processor`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HostFact {
-    /// What it is.
+    /// What.
     pub name: String,
     /// Its value.
     pub value: String,
@@ -58,6 +59,8 @@ pub struct Findings {
     pub without_noted: Vec<Changed>,
     /// How the numbers were made.
     pub method: Method,
+    /// Where the numbers are from, if not from a run of kab.
+    pub posted: Option<PostedFacts>,
 }
 
 impl Findings {
@@ -77,6 +80,7 @@ impl Findings {
             boards: Vec::new(),
             without_noted: Vec::new(),
             method: Method::default(),
+            posted: None,
         }
     }
 }
@@ -235,8 +239,10 @@ pub struct Family {
 pub struct Board {
     /// Its name in the lab.
     pub name: String,
-    /// What it is.
+    /// What it is; nothing is known of a board of somebody else's.
     pub facts: BoardFacts,
+    /// What was posted of it.
+    pub about: Option<String>,
     /// Cells in the order of the plan.
     pub cells: Vec<Cell>,
     /// The workloads with their summaries, in the order of the plan: means over unlike workloads would say nothing.
@@ -254,7 +260,7 @@ pub struct Board {
 }
 
 /// What a board is, for its heading.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BoardFacts {
     /// Architecture, as the kernel names it.
     pub arch: String,
@@ -275,7 +281,7 @@ pub struct BoardFacts {
 }
 
 /// Whether the numbers are those of a processor or of a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Acceleration {
     /// Software emulation: times are not those of any hardware.
@@ -283,6 +289,7 @@ pub enum Acceleration {
     /// Hardware virtualisation.
     Kvm,
     /// Not known yet: the board was never started.
+    #[default]
     Unknown,
 }
 
@@ -297,6 +304,8 @@ pub struct Cell {
     pub metrics: Vec<CellMetric>,
     /// Numbers of the detailed blocks, one a variant.
     pub details: Vec<Detail>,
+    /// Rows as somebody else posted them; they stand for the details.
+    pub posted: Vec<PostedLine>,
 }
 
 /// One metric of one cell.

@@ -9,6 +9,7 @@ use crate::findings::{
 };
 use crate::groups;
 use crate::places::{Placed, Places};
+use crate::posted;
 use crate::samples::Trials;
 use crate::tallies::{count_differences, failed_visits, tally};
 use crate::verdicts::{Judged, mean};
@@ -21,9 +22,10 @@ use std::collections::BTreeMap;
 /// Everything that a report prints about `run`. A run whose plan is not known yet gives findings without boards; an
 /// unfinished one says so in [`Findings::progress`].
 pub fn findings(run: &Run, meta: &Meta) -> Findings {
-    match &run.plan {
-        Some(plan) => Gathering::new(run, plan).findings(meta),
-        None => Findings::empty(meta),
+    match (&run.plan, &run.posted) {
+        (Some(plan), _) => Gathering::new(run, plan).findings(meta),
+        (None, Some(table)) => posted::findings(table, meta),
+        (None, None) => Findings::empty(meta),
     }
 }
 
@@ -100,6 +102,7 @@ impl<'a> Gathering<'a> {
             without_noted: self.without_noted(&boards),
             boards,
             method: method(self.run, plan),
+            posted: None,
         }
     }
 
@@ -116,6 +119,7 @@ impl<'a> Gathering<'a> {
         Board {
             name: planned.spec.name.0.clone(),
             facts: board_facts(self.plan, planned, state),
+            about: None,
             cells: (0..self.plan.cells.len()).map(|cell| self.cell(board, cell, &tallies)).collect(),
             groups: groups::summaries(&self.groups, board, &self.pairs, count, self.primary(), cpu),
             count_differences: count_differences(&tallies, &outliers, &self.pairs),
@@ -150,6 +154,7 @@ impl<'a> Gathering<'a> {
             label: planned.label.clone(),
             metrics,
             details: (0..tallies.len()).map(|variant| self.detail(board, cell, variant)).collect(),
+            posted: Vec::new(),
         }
     }
 

@@ -1,9 +1,11 @@
 //! How the numbers were made: what differs between variants, the schedule, the commands, the ids.
 
 use crate::findings::{Difference, Series, Timing, Variant};
+use crate::posted::PostedFacts;
 use crate::quantity::{clip, counted, kept, seconds};
 use crate::sections::Setting;
 use crate::view::Listed;
+use kab_model::PostedValues;
 
 /// Subjects of a series that are listed.
 const SUBJECTS: usize = 8;
@@ -19,6 +21,9 @@ const DIGEST: usize = 16;
 /// What differs from the baseline or from the variant that a series went onto.
 pub(crate) fn differences(setting: &Setting) -> Vec<Listed> {
     let mut listed = Vec::new();
+    if setting.findings.posted.is_some() {
+        return listed;
+    }
     for (at, variant) in setting.findings.variants.iter().enumerate() {
         if !variant.patches.is_empty() {
             listed.push(series(setting, variant));
@@ -132,6 +137,9 @@ pub(crate) fn method(setting: &Setting) -> Vec<String> {
     if setting.findings.variants.is_empty() {
         return Vec::new();
     }
+    if let Some(posted) = &setting.findings.posted {
+        return self::posted(setting, posted);
+    }
     let times: Vec<String> = method.times.iter().map(|timing| time(*timing)).collect();
     let each = if times.is_empty() {
         format!("{} of each test", counted(method.trials as usize, "trial"))
@@ -166,6 +174,19 @@ pub(crate) fn method(setting: &Setting) -> Vec<String> {
     lines
 }
 
+/// Whose the figures are, and what therefore is not known.
+fn posted(setting: &Setting, posted: &PostedFacts) -> Vec<String> {
+    let mut lines = vec!["Figures as somebody else posted them: kab measured none of them.".to_owned()];
+    lines.extend(posted.source.as_ref().map(|source| format!("Source: {}", setting.plain(source))));
+    match posted.values {
+        PostedValues::Boots => {
+            lines.push("The order of the boots is unknown: drift would look like a change.".to_owned());
+        }
+        PostedValues::Rounds | PostedValues::Averages | PostedValues::Trials => {}
+    }
+    lines
+}
+
 /// `2 s (ramp 0.5 s)`.
 fn time(timing: Timing) -> String {
     let ramp =
@@ -195,6 +216,9 @@ fn kernels(setting: &Setting) -> String {
 /// The command lines; the version of fio stands for the program where all boards agree.
 pub(crate) fn commands(setting: &Setting) -> Vec<String> {
     let method = &setting.findings.method;
+    if setting.findings.posted.is_some() {
+        return method.commands.iter().map(|words| setting.plain(&words.join(" "))).collect();
+    }
     let program = match method.fio_versions.as_slice() {
         [] => "fio".to_owned(),
         versions => setting.plain(&versions.join(" and ")),
@@ -213,8 +237,9 @@ pub(crate) fn provenance(setting: &Setting, full: bool) -> Vec<String> {
     }
     lines.push(run_line(setting, full));
     if full {
+        let what = if setting.findings.posted.is_some() { "table" } else { "experiment" };
         lines.push(format!(
-            "experiment {}, {}",
+            "{what} {}, {}",
             setting.plain(&setting.findings.name),
             digest(&setting.findings.experiment_digest, full)
         ));

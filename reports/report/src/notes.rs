@@ -49,7 +49,14 @@ pub(crate) fn notes(setting: &Setting) -> Vec<String> {
         return Vec::new();
     }
     let mut notes = Vec::new();
-    noted(setting, &mut notes);
+    match &findings.posted {
+        // Of stalls and errors nothing is known there: to say that there were none would be made up.
+        Some(posted) => {
+            let told = posted.notes.iter().map(|note| format!("Posted with it: {}", setting.plain(note)));
+            notes.extend(told);
+        }
+        None => noted(setting, &mut notes),
+    }
     notes.extend(findings.without_noted.iter().map(|changed| {
         format!(
             "Without the noted trials {} in {} would be {} instead of {}.",

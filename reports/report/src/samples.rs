@@ -2,7 +2,7 @@
 
 use crate::places::Placed;
 use crate::tallies::INTERRUPTED;
-use kab_model::{Metric, Outcome, Plan, Sample, TrialState, VisitState};
+use kab_model::{Metric, Outcome, Plan, ReportSpec, Sample, TrialState, VisitState};
 use kab_stats::{Better, CellInput, CellRule, Histogram, Quantile, Row, Scale};
 use std::collections::BTreeMap;
 
@@ -11,6 +11,9 @@ const FALLBACK_MARGIN: f64 = 0.02;
 
 /// I/Os a visit below which the noise of a 99.9th percentile within the visit is not known (statistics.md, "Limits").
 pub(crate) const MIN_IOS_FOR_P999: u64 = 100_000;
+
+/// Relative width of the widest of fio's buckets, as a logarithm.
+const BUCKET: f64 = 0.015_504;
 
 /// Which trials enter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,16 +41,22 @@ impl Samples {
     pub(crate) fn of(plan: &Plan, placed: &[Placed], metric: Metric, trials: Trials) -> Self {
         let chosen: Vec<Chosen> = placed.iter().filter_map(|placed| choose(placed, trials)).collect();
         match metric.quantile() {
-            Some(quantile) => percentiles(|step| rule(plan, metric, step), metric, quantile, &chosen),
+            Some(quantile) => percentiles(|step| rule(&plan.report, metric, step), metric, quantile, &chosen),
             None => {
                 let value = |sample: &Sample| sample.metric(metric);
                 Self {
-                    judged: input(rule(plan, metric, 0.0), &chosen, value),
+                    judged: input(rule(&plan.report, metric, 0.0), &chosen, value),
                     single: None,
                     too_few_ios: None,
                 }
             }
         }
+    }
+
+    /// Rows whose trials nobody has; a percentile is taken for one of fio's, whose buckets are 64 to an octave.
+    pub(crate) fn of_rows(report: &ReportSpec, metric: Metric, rows: Vec<Row>) -> Self {
+        let step = if metric.quantile().is_some() { BUCKET } else { 0.0 };
+        Self { judged: CellInput { rule: rule(report, metric, step), rows }, single: None, too_few_ios: None }
     }
 
     /// Every trial with its own value.
@@ -127,9 +136,9 @@ fn percentiles(rule: impl Fn(f64) -> CellRule, metric: Metric, quantile: f64, ch
 }
 
 /// `step` is the measurement step of the metric, as a logarithm.
-fn rule(plan: &Plan, metric: Metric, step: f64) -> CellRule {
+fn rule(report: &ReportSpec, metric: Metric, step: f64) -> CellRule {
     let better = if metric.higher_is_better() { Better::Higher } else { Better::Lower };
-    CellRule::new(Scale::Log, better, plan.report.margin(metric), step)
+    CellRule::new(Scale::Log, better, report.margin(metric), step)
         .or_else(|_| CellRule::new(Scale::Log, better, FALLBACK_MARGIN, step))
         .expect("the fallback margin and the step are in range")
 }

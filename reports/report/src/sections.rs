@@ -2,7 +2,7 @@
 
 use crate::blocks;
 use crate::boards;
-use crate::findings::{Acceleration, Findings, Variant, Verdict};
+use crate::findings::{Acceleration, Findings, Mean, Variant, Verdict};
 use crate::made;
 use crate::notes;
 use crate::quantity::{Unit, ascii, clip, counted, interval, metric_title, one_line, percent};
@@ -93,7 +93,16 @@ pub(crate) fn setting(findings: &Findings, options: Options, width: Option<usize
 /// The unit that leaves the smallest latency readable.
 fn latency_unit(findings: &Findings) -> Unit {
     let details = findings.boards.iter().flat_map(|board| &board.cells).flat_map(|cell| &cell.details);
-    let smallest = details.flat_map(|d| [d.clat_mean, d.clat_p50, d.clat_p99]).flatten().reduce(f64::min);
+    let posted = findings.boards.iter().filter(|_| findings.posted.is_some()).flat_map(|board| &board.cells);
+    let posted = posted
+        .flat_map(|cell| &cell.metrics)
+        .filter(|metric| {
+            matches!(metric.metric, Metric::ClatMean | Metric::ClatP50 | Metric::ClatP99 | Metric::ClatP999)
+        })
+        .flat_map(|metric| &metric.means)
+        .filter_map(|mean| if let Mean::Value(value) = mean { Some(*value) } else { None });
+    let smallest =
+        details.flat_map(|d| [d.clat_mean, d.clat_p50, d.clat_p99]).flatten().chain(posted).reduce(f64::min);
     Unit::fitting(Metric::ClatMean, &smallest.into_iter().collect::<Vec<_>>())
 }
 
@@ -180,11 +189,30 @@ fn examples(
         return format!(" ({})", places.iter().map(name).collect::<Vec<_>>().join(", "));
     }
     let mut values: Vec<f64> = places.iter().filter_map(|at| change(at).percent).collect();
+    if word == Verdict::NoVerdict {
+        return unjudged(&values);
+    }
     values.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
     match (differs, values.first(), values.last()) {
         (true, Some(least), Some(most)) => format!(" ({} to {})", percent(*least), percent(*most)),
         _ => String::new(),
     }
+}
+
+/// Where nothing may be concluded the reader still wants the sight of it: ` (lower in 6, higher in 2: -31.4% to +20.8%)`.
+fn unjudged(values: &[f64]) -> String {
+    let extremes = values.iter().copied().reduce(f64::min).zip(values.iter().copied().reduce(f64::max));
+    let Some((least, most)) = extremes else { return String::new() };
+    // Less than what is printed as +0.0% is neither.
+    let count = |is: fn(f64) -> bool| values.iter().filter(|value| is(**value)).count();
+    let kinds = [
+        ("lower", count(|value| value <= -0.05)),
+        ("higher", count(|value| value >= 0.05)),
+        ("equal", count(|value| value.abs() < 0.05)),
+    ];
+    let told = kinds.iter().filter(|(_, count)| *count > 0).map(|(kind, count)| format!("{kind} in {count}"));
+    let counts = told.collect::<Vec<_>>().join(", ");
+    format!(" ({counts}: {} to {})", percent(least), percent(most))
 }
 
 fn caveats(setting: &Setting) -> Vec<String> {

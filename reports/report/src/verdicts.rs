@@ -35,7 +35,11 @@ impl Judged {
         let of_board = |cells: &Vec<Vec<Placed>>| {
             cells.iter().map(|placed| Samples::of(plan, placed, metric, trials)).collect()
         };
-        let samples: Vec<Vec<Samples>> = places.boards.iter().map(of_board).collect();
+        Self::of_samples(places.boards.iter().map(of_board).collect(), pairs, same)
+    }
+
+    /// Judges the rows of cells, `[board][cell]`.
+    pub(crate) fn of_samples(samples: Vec<Vec<Samples>>, pairs: &[(usize, usize)], same: &[bool]) -> Self {
         let units: Vec<Vec<Units>> =
             samples.iter().map(|cells| cells.iter().map(|s| Units::of_cell(&s.judged)).collect()).collect();
         let flat: Vec<CellInput> = samples.iter().flatten().map(judgeable).collect();
@@ -47,7 +51,7 @@ impl Judged {
             }
         }
         let mut changes = changes.into_iter();
-        let changes = plan.boards.iter().map(|_| changes.by_ref().take(plan.cells.len()).collect()).collect();
+        let changes = samples.iter().map(|cells| changes.by_ref().take(cells.len()).collect()).collect();
         Self { samples, units, changes, comparisons }
     }
 

@@ -9,9 +9,9 @@ use clap::{Args, Subcommand};
 use kab_engine::judge_again;
 use kab_model::{BuildState, DERIVATION, FioExit, Run, TrialState, Visit, VisitState};
 use kab_plan::{NextTrial, next_trial};
-use kab_store::{RunReader, Store};
+use kab_store::{POSTED, RunReader, Store};
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// List, show, verify, carry and remove runs
 #[derive(Args, Debug)]
@@ -48,10 +48,28 @@ enum RunsCommand {
         /// The file, such as run.tar.zst; it must not exist yet.
         file: PathBuf,
     },
-    /// Take in a run that `export` wrote
+    /// Take in a run that `export` wrote, or figures that somebody posted
+    #[command(
+        after_help = "Examples:\n  kab runs import run.tar.zst\n  kab runs import --table posted.yaml && kab report last --full\n\n\
+                            A table is YAML; `kab schema table` describes it:\n\n  \
+                            name: hardirq-v2\n  \
+                            source: \"Re: [PATCH v2] ..., 28 Jul 2025, <id@host>\"\n  \
+                            variants: [v6.15, v6.16]\n  \
+                            values: averages      # or trials, boots, rounds: lists of figures instead of one\n  \
+                            boards:\n    \
+                            sm8650-qrd:\n      \
+                            tests:\n        \
+                            read/1:\n          \
+                            iops: [4526.25, 6295.31]\n          \
+                            bw (MB/s): [18.54, 25.78]"
+    )]
     Import {
         /// The file.
-        file: PathBuf,
+        #[arg(required_unless_present = "table")]
+        file: Option<PathBuf>,
+        /// Figures of somebody else's, as a table in YAML. Averages have no verdict, and the report says why.
+        #[arg(long, value_name = "FILE", conflicts_with = "file")]
+        table: Option<PathBuf>,
     },
     /// Remove runs with all their data
     Rm {
@@ -73,7 +91,8 @@ pub(crate) fn runs(command: &Runs, places: &Places) -> Result<Exit, Failure> {
             }
         }
         RunsCommand::Export { run, file } => carry::export(&store.find(run).map_err(usage)?, file),
-        RunsCommand::Import { file } => carry::import(&store, file),
+        RunsCommand::Import { table: Some(table), .. } => carry::import_table(&store, table),
+        RunsCommand::Import { file, .. } => carry::import(&store, file.as_deref().unwrap_or(Path::new(""))),
         RunsCommand::Rm { runs } => carry::remove(&store, runs),
         RunsCommand::Verify { run } => verify(&store.find(run).map_err(usage)?),
     }
@@ -94,9 +113,13 @@ fn list(store: &Store) -> Result<Exit, Failure> {
             run.plan.iter().flat_map(|plan| &plan.boards).flat_map(|board| &board.rounds).map(Vec::len).sum();
         let done = run.visits().filter(|visit| matches!(visit.state, VisitState::Ended)).count();
         let state = if run.finished { "finished" } else { "unfinished" };
+        let extent = match &run.posted {
+            Some(_) => "posted figures".to_owned(),
+            None => format!("{done}/{planned} visits"),
+        };
         let _ = writeln!(
             out,
-            "{}  {}  {state:<10}  {done}/{planned} visits  {}",
+            "{}  {}  {state:<10}  {extent}  {}",
             header.id,
             local_time(header.created_ms),
             header.name
@@ -123,6 +146,17 @@ fn show(reader: &RunReader) -> Result<Exit, Failure> {
     let _ = writeln!(out, "run {} of {}, begun {}", header.id, header.name, local_time(header.created_ms));
     let _ = writeln!(out, "folder {}", reader.folder().display());
     let _ = writeln!(out, "data blake3:{}", reader.data_digest().map_err(lab)?);
+    if let Some(table) = &run.posted {
+        let figures: usize =
+            table.boards.iter().flat_map(|board| &board.cells).map(|cell| cell.rows.len()).sum();
+        let _ =
+            writeln!(out, "{figures} rows of posted figures in {}", reader.folder().join(POSTED).display());
+        if let Some(source) = &table.source {
+            let _ = writeln!(out, "source {source}");
+        }
+        crate::print_out(&out)?;
+        return Ok(Exit::Done);
+    }
     show_builds(&mut out, &run);
     let mut number = 0;
     for (name, board) in &run.boards {
@@ -265,6 +299,9 @@ fn show_trial(reader: &RunReader, number: usize) -> Result<Exit, Failure> {
 
 fn verify(reader: &RunReader) -> Result<Exit, Failure> {
     let run = reader.run().map_err(lab)?;
+    if let Some(table) = &run.posted {
+        return carry::verify_table(reader, table);
+    }
     let mut problems = files_as_stored(reader);
     let (mut ended, mut counted, mut older) = (0_usize, 0_usize, 0_usize);
     for visit in run.visits() {

@@ -19,6 +19,8 @@ enum Of {
     Experiment,
     /// lab.yaml
     Lab,
+    /// Posted figures for `kab runs import --table`
+    Table,
     /// What a template of `kab report --template` may name
     Report,
     /// `kab report --format json`
@@ -29,6 +31,7 @@ pub(crate) fn schema(command: &Schema) -> Result<Exit, Failure> {
     let schema = match command.of {
         Of::Experiment => kab_model::yaml::schema_experiment(),
         Of::Lab => kab_model::yaml::schema_lab(),
+        Of::Table => kab_model::yaml::schema_table(),
         Of::Report => kab_report::schema_view(),
         Of::ReportJson => kab_report::schema_data(),
     };

@@ -15,10 +15,10 @@ use crate::{Cooldown, Experiment, Metric, Order, ReportSpec, Schedule, TargetNam
 use std::collections::HashSet;
 use std::time::Duration;
 
-const HEADING: Shape = Shape::Text(TextRule::Heading);
-const METRIC: Shape = Shape::Choice(METRICS);
+pub(super) const HEADING: Shape = Shape::Text(TextRule::Heading);
+pub(super) const METRIC: Shape = Shape::Choice(METRICS);
 const MARGIN: Shape = Shape::Percent(50);
-const MARGINS: Shape = Shape::Table(TextRule::OptionName, &MARGIN);
+pub(super) const MARGINS: Shape = Shape::Table(TextRule::OptionName, &MARGIN);
 
 pub(super) const EXPERIMENT: MapSpec = MapSpec {
     what: "an experiment",
@@ -207,7 +207,7 @@ fn baseline(decoder: &mut Decoder<'_>, fields: &Fields<'_>, names: &[&str]) -> O
     }
 }
 
-fn variant_name(decoder: &mut Decoder<'_>, node: &Node, names: &[&str]) -> Option<VariantName> {
+pub(super) fn variant_name(decoder: &mut Decoder<'_>, node: &Node, names: &[&str]) -> Option<VariantName> {
     let text = decoder.item(node, "a variant", |text| scalar::text(&HEADING, text))?;
     if names.contains(&text.as_str()) || is_step(&text, names) {
         return Some(VariantName(text));
@@ -224,7 +224,7 @@ fn is_step(text: &str, names: &[&str]) -> bool {
     })
 }
 
-fn against(
+pub(super) fn against(
     decoder: &mut Decoder<'_>,
     fields: &Fields<'_>,
     names: &[&str],
@@ -322,7 +322,7 @@ fn report(decoder: &mut Decoder<'_>, fields: &Fields<'_>) -> Option<ReportSpec> 
     Some(ReportSpec { primary, metrics, same_within })
 }
 
-fn metric(name: &str) -> Option<Metric> {
+pub(super) fn metric(name: &str) -> Option<Metric> {
     Metric::ALL.into_iter().find(|metric| metric.name() == name)
 }
 
@@ -340,7 +340,7 @@ fn metrics(decoder: &mut Decoder<'_>, fields: &Fields<'_>) -> Vec<Metric> {
     metrics
 }
 
-fn same_within(decoder: &mut Decoder<'_>, fields: &Fields<'_>) -> Vec<(Metric, f64)> {
+pub(super) fn same_within(decoder: &mut Decoder<'_>, fields: &Fields<'_>) -> Vec<(Metric, f64)> {
     let Some(node) = fields.value("same_within") else { return Vec::new() };
     let mut margins = Vec::new();
     for entry in decoder.table(node, "same_within", &MARGINS) {

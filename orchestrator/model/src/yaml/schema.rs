@@ -4,6 +4,7 @@ use super::experiment::EXPERIMENT;
 use super::keys::{Choice, Key, MapSpec, Presence, Shape};
 use super::lab::LAB;
 use super::scalar::TextRule;
+use super::table::TABLE;
 use serde_json::{Map, Value, json};
 
 /// The schema of experiment.yaml.
@@ -14,6 +15,11 @@ pub fn schema_experiment() -> Value {
 /// The schema of lab.yaml.
 pub fn schema_lab() -> Value {
     document(&LAB, "kab lab")
+}
+
+/// The schema of a table for `kab runs import --table`.
+pub fn schema_table() -> Value {
+    document(&TABLE, "kab table of posted figures")
 }
 
 fn document(spec: &MapSpec, title: &str) -> Value {

@@ -24,6 +24,29 @@ pub struct Data {
     pub boards: Vec<BoardData>,
     /// How the numbers were made.
     pub method: MethodData,
+    /// Where the numbers are from, if somebody else posted them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub posted: Option<PostedData>,
+}
+
+/// What is known of figures that somebody else posted.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PostedData {
+    /// Subject, date and message-id of the mail, say.
+    pub source: Option<String>,
+    /// `averages`, `trials`, `boots` or `rounds`: what the figures are.
+    pub values: String,
+    /// What was said with them.
+    pub notes: Vec<String>,
+}
+
+/// A row of somebody else's table.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PostedRowData {
+    /// As written, with its unit.
+    pub name: String,
+    /// One text a variant as written; empty where there was none.
+    pub texts: Vec<String>,
 }
 
 /// Ids, versions and digests.
@@ -161,6 +184,9 @@ pub struct CellData {
     pub metrics: Vec<CellMetricData>,
     /// fio's own processor shares, one a variant.
     pub fio_cpu: Vec<FioCpuData>,
+    /// The rows as somebody else posted them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub posted: Vec<PostedRowData>,
 }
 
 /// One metric of one cell.

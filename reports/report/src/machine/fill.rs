@@ -3,7 +3,8 @@
 use super::VERSION;
 use super::data::*;
 use crate::findings::{Board, Cell, CellMetric, Change, Findings, Group, Mean, Seen, Tally, Variant};
-use kab_model::Metric;
+use crate::posted::PostedFacts;
+use kab_model::{Metric, PostedValues};
 
 /// The whole report.
 pub(super) fn data(findings: &Findings) -> Data {
@@ -23,7 +24,18 @@ pub(super) fn data(findings: &Findings) -> Data {
         metrics: metrics(findings),
         boards: findings.boards.iter().map(|board| names.board(board)).collect(),
         method: method(findings),
+        posted: findings.posted.as_ref().map(posted),
     }
+}
+
+fn posted(facts: &PostedFacts) -> PostedData {
+    let values = match facts.values {
+        PostedValues::Averages => "averages",
+        PostedValues::Trials => "trials",
+        PostedValues::Boots => "boots",
+        PostedValues::Rounds => "rounds",
+    };
+    PostedData { source: facts.source.clone(), values: values.to_owned(), notes: facts.notes.clone() }
 }
 
 /// A metric's name with its unit.
@@ -130,6 +142,11 @@ impl Names<'_> {
                     usr_pct: detail.usr_pct,
                     sys_pct: detail.sys_pct,
                 })
+                .collect(),
+            posted: cell
+                .posted
+                .iter()
+                .map(|row| PostedRowData { name: row.name.clone(), texts: row.texts.clone() })
                 .collect(),
         }
     }

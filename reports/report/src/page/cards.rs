@@ -112,7 +112,7 @@ fn part(setting: &Setting, latencies: &Latencies, board_index: usize, at: usize,
         metric: family.metric.name().to_owned(),
         metric_title: metric_title(family.metric).to_owned(),
         name: setting.plain(&board.name),
-        caption: caption(board, at, family.metric, fit),
+        caption: caption(setting, board, at, family.metric, fit),
         primary: at == 0,
         pairs: pairs.clone().map(|pair| setting.versus(pair)).collect(),
         drawings: pairs
