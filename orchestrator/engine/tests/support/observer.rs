@@ -101,6 +101,7 @@ fn blobs(event: &Event) -> Vec<&BlobId> {
 pub fn short(event: &Event) -> String {
     match event {
         Event::Planned { .. } => "planned".into(),
+        Event::Imported { .. } => "imported".into(),
         Event::Opened { .. } => "opened".into(),
         Event::Accelerated { board, accel, .. } => format!("accelerated {board} {accel:?}"),
         Event::Built { variant, .. } => format!("built {variant}"),
