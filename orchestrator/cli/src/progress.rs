@@ -195,6 +195,12 @@ impl Observer for RunObserver {
             Progress::Building { variant, line } => format!("kernel {:?}: {line}", variant.0),
             Progress::Preparing { board } => format!("board {board}: looking for the accelerator"),
             Progress::Waiting { owner } => format!("this host is busy measuring: {owner}"),
+            Progress::OutOfTime { left } => {
+                let visits = if left == 1 { "visit is" } else { "visits are" };
+                let line =
+                    format!("no time for another round: {left} {visits} left; the same command goes on");
+                return self.lines.say(&line);
+            }
             Progress::Booting { visit } => format!("{visit}: booting"),
             Progress::Running { trial, elapsed_ms, planned_ms } => {
                 let planned = planned_ms.map_or_else(String::new, |planned| format!("/{}", planned / 1000));

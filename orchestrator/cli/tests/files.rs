@@ -99,3 +99,34 @@ fn schemas_are_json_and_help_has_examples() {
         assert!(out.contains("Example"), "{command}: {out}");
     }
 }
+
+#[test]
+fn arguments_of_run_that_mean_nothing_are_refused() {
+    let bench = Bench::new();
+    let cases: [(&[&str], &str); 7] = [
+        (&["run"], "<EXPERIMENT>"),
+        (&["run", "e.yaml", "--resume", "last"], "cannot be used with"),
+        (&["run", "--resume", "last", "--quick"], "cannot be used with"),
+        (&["run", "--resume", "last", "--lab", "lab.yaml"], "cannot be used with"),
+        (&["run", "e.yaml", "--for", "soon"], "write for instance 90min or 8h"),
+        (&["run", "e.yaml", "--for", "5ms"], "at least a second"),
+        (&["run", "--resume", "20"], "kab runs list"),
+    ];
+    for (arguments, told) in cases {
+        let (out, err) = bench.expect(2, arguments);
+        assert!(out.is_empty() && err.contains(told), "{arguments:?}: {err}");
+    }
+}
+
+#[test]
+fn sequential_order_is_warned_of() {
+    let bench = Bench::new();
+    bench.write(
+        "e.yaml",
+        "name: e\nkernel: {repo: .}\nvariants: {a: {ref: v1}, b: {ref: v2}}\nboards: [vm]\ntarget: n\n\
+         schedule: {order: sequential}\nworkloads: [{name: w, fio: {rw: read}}]\n",
+    );
+    let (_, err) = bench.expect(0, &["check", "e.yaml"]);
+    assert!(err.contains("a drift of the board cannot be told from a difference"), "{err}");
+    assert!(err.contains("e.yaml:6:19"), "{err}");
+}

@@ -248,3 +248,32 @@ fn posted_figures_are_a_run_like_any_other() {
     let (_, err) = here.expect(2, &["runs", "import", "--table", "wrong.yaml"]);
     assert!(err.contains("wrong.yaml:") && err.contains("guesses"), "{err}");
 }
+
+#[test]
+fn a_run_of_other_files_is_told_with_what_changed_and_a_finished_one_is_not_resumed() {
+    let bench = Bench::new();
+    let lab = "boards: {vm: {arch: x86_64, boot: {qemu: {disks: [{nvme: {name: n, size: 1GiB}}]}}}}\n";
+    let now =
+        "name: NAME\nkernel: {repo: .}\nvariants: {a: {ref: v1}, b: {ref: v2}}\nboards: [vm]\ntarget: n\n\
+         workloads: [{name: w, fio: {rw: read, runtime: 5}}]\n"
+            .replace("NAME", &slower().plan.name);
+    let then = now.replace("runtime: 5", "runtime: 30");
+    let store = Store::new(bench.store());
+    let files: [(&str, &[u8]); 2] = [("experiment.yaml", then.as_bytes()), ("lab.yaml", lab.as_bytes())];
+    let log = store.create(slower().plan, "lab", "0.1.0", &files).unwrap();
+    let id = log.reader().header().id.clone();
+    drop(log);
+    bench.write("lab.yaml", lab);
+    bench.write("e.yaml", &now);
+    // There is no repository here: the run is found before anything is read from git.
+    let (_, err) = bench.expect(2, &["run", "e.yaml"]);
+    assert!(err.contains(&format!("run {id} of this experiment is unfinished and stays so")), "{err}");
+    assert!(err.contains(&format!("`kab run --resume {id}`")), "{err}");
+    assert!(err.contains("-workloads: [{name: w, fio: {rw: read, runtime: 30}}]"), "{err}");
+    assert!(err.contains("+workloads: [{name: w, fio: {rw: read, runtime: 5}}]"), "{err}");
+
+    fs::remove_dir_all(bench.store()).unwrap();
+    stored(&bench, &slower());
+    let (_, err) = bench.expect(2, &["run", "--resume", "last"]);
+    assert!(err.contains("is finished: kab report "), "{err}");
+}

@@ -1,5 +1,6 @@
 //! The loop: ask the planner what comes next, do it, append what happened.
 
+use crate::budget::Budget;
 use crate::visit::{self, Stay};
 use crate::{BuildFailure, BuildFault, Builder, Observer, Progress};
 use kab_board::{Board, BootError, HostLease, LeaseError};
@@ -8,10 +9,12 @@ use kab_model::{
     Accel, Artifact, BlobId, BoardName, Event, Plan, PlannedBoard, PlannedVariant, Reason, Run, VariantName,
     VisitKey, VisitState,
 };
-use kab_plan::{INTERRUPTED, Next, next};
+use kab_plan::{INTERRUPTED, Next, next, outstanding_visits};
 use kab_store::{LogError, RunLog};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// Everything that an engine works with.
@@ -37,8 +40,10 @@ pub struct Engine {
     pub(crate) parts: Parts,
     pub(crate) plan: Plan,
     pub(crate) cancel: CancellationToken,
+    pub(crate) hurry: CancellationToken,
     /// Variants whose image was found by this process.
     found: BTreeSet<VariantName>,
+    budget: Option<Budget>,
 }
 
 /// Why the engine itself cannot go on. What a variant or a board does is never an error.
@@ -107,7 +112,28 @@ impl Engine {
         if let Some(board) = plan.boards.iter().find(|board| !driven(board)) {
             return Err(EngineError::NoDriver(board.spec.name.clone()));
         }
-        Ok(Self { parts, plan, cancel, found: BTreeSet::new() })
+        Ok(Self {
+            parts,
+            plan,
+            cancel,
+            hurry: CancellationToken::new(),
+            found: BTreeSet::new(),
+            budget: None,
+        })
+    }
+
+    /// Begins no round that would not be over by then. The run is left unfinished where the time does not suffice.
+    #[must_use]
+    pub fn within(mut self, time: Duration) -> Self {
+        self.budget = Some(Budget::new(time));
+        self
+    }
+
+    /// `hurry` ends a cancelled run without waiting for an orderly end of the board: its power is cut.
+    #[must_use]
+    pub fn hurried_by(mut self, hurry: CancellationToken) -> Self {
+        self.hurry = hurry;
+        self
     }
 
     /// Goes on until the plan is finished as far as it can be. Returns the folded log.
@@ -146,10 +172,25 @@ impl Engine {
                 Next::GiveUp { board, variant, reason } => {
                     self.append(Event::GaveUp { board, variant, reason })?;
                 }
-                Next::Visit(key) => self.visit(key).await?,
+                Next::Visit(key) if self.is_out_of_time(&key) => {
+                    let left = outstanding_visits(&self.plan, self.parts.log.run());
+                    self.parts.observer.progress(Progress::OutOfTime { left });
+                    return Ok(());
+                }
+                Next::Visit(key) => {
+                    let started = Instant::now();
+                    self.visit(key).await?;
+                    if let Some(budget) = &mut self.budget {
+                        budget.spent(started.elapsed());
+                    }
+                }
                 Next::Finish => return self.append(Event::Finished),
             }
         }
+    }
+
+    fn is_out_of_time(&self, next: &VisitKey) -> bool {
+        self.budget.as_ref().is_some_and(|budget| !budget.allows(&self.plan, self.parts.log.run(), next))
     }
 
     /// Appends an event and shows it to the observer.

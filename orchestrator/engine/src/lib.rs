@@ -3,6 +3,7 @@
 //! The engine makes no choices: [`kab_plan::next`] says what comes, the engine does it and appends what happened to the
 //! run log; observers see only what is durable. A trial that failed is an event, not an `Err`.
 
+mod budget;
 mod builder;
 mod engine;
 mod evidence;

@@ -37,6 +37,11 @@ pub enum Progress<'a> {
         /// The visit.
         visit: &'a VisitKey,
     },
+    /// The time budget has no room for another whole round: the run stays unfinished, to go on later.
+    OutOfTime {
+        /// Visits of the plan that are left.
+        left: usize,
+    },
     /// fio runs.
     Running {
         /// The trial.

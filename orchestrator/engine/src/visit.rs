@@ -61,10 +61,19 @@ pub(crate) async fn stay(engine: &mut Engine, key: &VisitKey) -> Result<Stay, En
         Ok(End::Lost { rule, error, proven }) => Ok(after_loss(machine.as_mut(), rule, &error, proven).await),
         Err(error) => Err(error),
     };
-    if let Some(session) = session {
-        session.close().await;
+    let hurry = engine.hurry.clone();
+    let in_order = async {
+        if let Some(session) = session {
+            session.close().await;
+        }
+        let _ = timeout(SHUTDOWN, machine.shutdown()).await;
+    };
+    // A machine that is dropped is off, and an agent without a host puts its board back by itself.
+    tokio::select! {
+        biased;
+        () = hurry.cancelled() => {}
+        () = in_order => {}
     }
-    let _ = timeout(SHUTDOWN, machine.shutdown()).await;
     stay
 }
 

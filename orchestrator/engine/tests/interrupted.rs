@@ -4,14 +4,17 @@
 mod support;
 
 use kab_engine::{EngineError, judge_again};
-use kab_model::{Event, Plan, VisitState};
+use kab_model::{Event, Plan, Run, VisitState};
 use kab_store::RunLog;
 use kab_wire::ErrorCode;
 use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::time::Duration;
 use support::board::Fate;
 use support::peer::TrialFate;
 use support::plan::plan;
 use support::{Bench, cut, every_place_is_settled, files, kinds};
+use tokio::time::Instant;
 
 /// Four places, one trial each.
 fn short() -> Plan {
@@ -60,13 +63,75 @@ async fn a_running_trial_is_dropped_with_its_board() {
     let mut bench = Bench::new(plan(1), [Fate::Trials(vec![TrialFate::Silence])]);
     // Opened, two builds, the accelerator, the visit, its proof, the trial.
     bench.watcher.interrupt_after(7);
-    let before = tokio::time::Instant::now();
+    let before = Instant::now();
     assert!(matches!(bench.engine().await, Err(EngineError::Cancelled)));
     assert!(before.elapsed().as_secs() < 20, "it waited for the silent agent");
     assert_eq!(bench.world.shut_down(), 1, "the machine was switched off in order");
     assert_eq!(bench.visits(), ["one void: interrupted: kab ended during this visit"]);
     let run = bench.reader().run().unwrap();
     assert!(run.visits().next().unwrap().console.is_some(), "its console is kept");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_user_in_a_hurry_does_not_wait_for_the_board() {
+    let patient = |hurry: bool| async move {
+        let mut bench = Bench::new(plan(1), [Fate::NoEnd]);
+        bench.watcher.interrupt_after(7);
+        if hurry {
+            bench.hurry.cancel();
+        }
+        let before = Instant::now();
+        assert!(matches!(bench.engine().await, Err(EngineError::Cancelled)));
+        assert_eq!(bench.world.shut_down(), 0);
+        assert_eq!(bench.visits(), ["one void: interrupted: kab ended during this visit"]);
+        before.elapsed()
+    };
+    assert!(patient(false).await >= Duration::from_secs(60));
+    assert!(patient(true).await < Duration::from_secs(20), "there is a pause before the trial");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_time_budget_ends_between_rounds_and_the_run_goes_on() {
+    let rounds = |run: &Run| {
+        let mut ended: BTreeMap<u32, usize> = BTreeMap::new();
+        for visit in run.visits().filter(|visit| visit.state == VisitState::Ended) {
+            *ended.entry(visit.key.round).or_default() += 1;
+        }
+        ended.into_values().collect::<Vec<usize>>()
+    };
+    let long = || Plan { cooldown_ms: 60_000, ..plan(4) };
+    let mut whole = Bench::new(long(), []);
+    let before = Instant::now();
+    whole.engine().await.unwrap();
+    let round = before.elapsed() / 4;
+    assert!(round > Duration::from_secs(10), "visits take time here: {round:?}");
+
+    let mut bench = Bench::new(long(), []);
+    bench.time = Some(round * 5 / 2);
+    let run = bench.engine().await.unwrap();
+    assert!(!run.finished);
+    assert_eq!(rounds(&run), [2, 2], "two whole rounds fit");
+    assert_eq!(bench.watcher.progress().last().unwrap(), "out of time, 4 left");
+
+    // Too short for a round at the plan's own pace: nothing begins.
+    bench.again();
+    bench.time = Some(Duration::from_secs(1));
+    assert_eq!(rounds(&bench.engine().await.unwrap()), [2, 2]);
+
+    // A round that was interrupted is finished whatever the time, since half a round is of no use.
+    bench.again();
+    bench.time = None;
+    let visit_ended = 3 + usize::try_from(long().trials_per_visit()).unwrap() * 2 + 1;
+    bench.watcher.interrupt_after(visit_ended);
+    assert!(matches!(bench.engine().await, Err(EngineError::Cancelled)));
+    assert_eq!(rounds(&bench.reader().run().unwrap()), [2, 2, 1]);
+    bench.again();
+    bench.time = Some(Duration::from_secs(1));
+    assert_eq!(rounds(&bench.engine().await.unwrap()), [2, 2, 2]);
+
+    bench.again();
+    bench.time = Some(Duration::from_secs(3600));
+    every_place_is_settled(&long(), &bench.engine().await.unwrap());
 }
 
 #[tokio::test(start_paused = true)]
@@ -146,7 +211,7 @@ async fn a_run_resumes_from_every_beginning_of_its_log() {
         assert_eq!(after[..kept], events[..kept], "the log is append only");
         let reason = "void: interrupted: kab ended during this visit";
         let interrupted = bench.visits().iter().filter(|visit| visit.ends_with(reason)).count();
-        let open = kab_model::Run::from_events(&events[..kept]).visits().any(|v| v.state == VisitState::Open);
+        let open = Run::from_events(&events[..kept]).visits().any(|v| v.state == VisitState::Open);
         assert_eq!(interrupted, usize::from(open), "after {kept} events: {:?}", kinds(&after));
     }
 }

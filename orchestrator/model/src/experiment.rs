@@ -223,6 +223,21 @@ pub enum Order {
     /// Shuffled anew in each round.
     #[default]
     Random,
+    /// As in the file in the first round, reversed in the second, and so on: a drift that is a straight line cancels out.
+    Abba,
+    /// All rounds of one variant, then all of the next: what drifts in the meantime looks like a difference.
+    Sequential,
+}
+
+impl Order {
+    /// As in YAML.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Random => "random",
+            Self::Abba => "abba",
+            Self::Sequential => "sequential",
+        }
+    }
 }
 
 /// A pause before each trial.

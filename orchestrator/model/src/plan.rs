@@ -1,8 +1,8 @@
 //! What will be done: everything fixed before the first boot, so that the same input and seed give the same plan.
 
 use crate::{
-    Arch, BoardName, BoardSpec, CellId, ConfigItem, FioOption, Knob, ReportSpec, TargetName, Toolchain,
-    VariantName,
+    Arch, BoardName, BoardSpec, CellId, ConfigItem, FioOption, Knob, Order, ReportSpec, TargetName,
+    Toolchain, VariantName,
 };
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -24,6 +24,9 @@ pub struct Plan {
     pub baseline: VariantName,
     /// `(candidate, reference)` pairs to judge, baseline pairs first.
     pub pairs: Vec<(VariantName, VariantName)>,
+    /// Order of the variants in the rounds, and of the rounds.
+    #[serde(default)]
+    pub order: Order,
     /// Boards with their rounds.
     pub boards: Vec<PlannedBoard>,
     /// Cells in the one order in which every visit runs them.

@@ -75,7 +75,7 @@ fn a_bad_experiment_does_not() {
         "boards": [],
         "tuning": "performance",
         "workloads": [{"name": "r", "fio": {"rw": ["read"]}}],
-        "schedule": {"visits": 0, "order": "abba"},
+        "schedule": {"visits": 0, "order": "randon"},
         "report": {"primary": "iop"},
     });
     let places = violations(&schema_experiment(), &experiment, "");

@@ -124,6 +124,7 @@ pub fn make_plan(
         variants,
         baseline,
         pairs,
+        order: experiment.schedule.order,
         boards,
         cells,
         trials: experiment.schedule.trials,
@@ -305,10 +306,12 @@ fn planned_board(
     let names: Vec<VariantName> = variants.iter().map(|variant| variant.name.clone()).collect();
     let mut random = Pcg64Mcg::seed_from_u64(board_seed(seed, board));
     let rounds = (0..experiment.schedule.visits)
-        .map(|_| {
+        .map(|number| {
             let mut round = names.clone();
             match experiment.schedule.order {
                 Order::Random => round.shuffle(&mut random),
+                Order::Abba if number % 2 == 1 => round.reverse(),
+                Order::Abba | Order::Sequential => {}
             }
             round
         })

@@ -2,7 +2,8 @@
 
 use crate::trials::all_hopeless;
 use kab_model::{
-    BoardName, BuildState, FailureClass, Limits, Plan, Reason, Run, VariantName, Visit, VisitKey, VisitState,
+    BoardName, BuildState, FailureClass, Limits, Order, Plan, Reason, Run, VariantName, Visit, VisitKey,
+    VisitState,
 };
 
 /// The next thing to do in a run.
@@ -56,19 +57,37 @@ pub fn next(plan: &Plan, run: &Run) -> Next {
 
 /// Visits that are still to come if nothing goes wrong, for the time left.
 pub fn outstanding_visits(plan: &Plan, run: &Run) -> usize {
-    slots(plan).filter(|(board, round, variant)| !settled(plan, run, board, *round, variant)).count()
+    slots(plan)
+        .into_iter()
+        .filter(|(board, round, variant)| !settled(plan, run, board, *round, variant))
+        .count()
 }
 
-/// All places of the plan in order: round, then board, then variant as shuffled.
-fn slots(plan: &Plan) -> impl Iterator<Item = (&BoardName, u32, &VariantName)> {
+/// Those of one round, on all boards.
+pub fn outstanding_visits_of_round(plan: &Plan, run: &Run, round: u32) -> usize {
+    let open = |(board, at, variant): &(&BoardName, u32, &VariantName)| {
+        *at == round && !settled(plan, run, board, *at, variant)
+    };
+    slots(plan).iter().filter(|slot| open(slot)).count()
+}
+
+/// All places of the plan in order: round, then board, then variant as ordered in the round. In sequential order the variant
+/// comes first.
+fn slots(plan: &Plan) -> Vec<(&BoardName, u32, &VariantName)> {
     let rounds = plan.boards.iter().map(|board| board.rounds.len()).max().unwrap_or(0);
-    (0..rounds).flat_map(move |round| {
+    let round = |round: usize| {
         plan.boards.iter().flat_map(move |board| {
             let number = u32::try_from(round).unwrap_or(u32::MAX);
             let variants = board.rounds.get(round).map_or(&[][..], Vec::as_slice);
             variants.iter().map(move |variant| (&board.spec.name, number, variant))
         })
-    })
+    };
+    let mut slots: Vec<_> = (0..rounds).flat_map(round).collect();
+    if plan.order == Order::Sequential {
+        let place = |variant: &VariantName| plan.variants.iter().position(|planned| planned.name == *variant);
+        slots.sort_by_key(|(_, _, variant)| place(variant));
+    }
+    slots
 }
 
 /// Whether a place needs nothing more: visited, given up, without a kernel, the same as another variant, or with nothing to

@@ -3,14 +3,15 @@
 
 mod support;
 
-use kab_model::{Cell, Experiment, Workload};
+use kab_model::{Cell, Experiment, Order, Workload};
 use kab_plan::expand;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use support::{Shape, experiment, option, workload};
 
 fn with(workloads: Vec<Workload>) -> Experiment {
-    let shape = Shape { variants: 1, boards: 1, visits: 1, cells: 1, trials: 1, warmup: 0 };
+    let shape =
+        Shape { variants: 1, boards: 1, visits: 1, cells: 1, trials: 1, warmup: 0, order: Order::Random };
     Experiment { workloads, ..experiment(shape) }
 }
 

@@ -6,8 +6,8 @@ mod support;
 mod world;
 
 use kab_model::{
-    Artifact, BoardName, BuildState, Cell, CellId, Event, FailureClass, FioOption, Knob, Limits, Outcome,
-    Plan, PlannedKernel, PlannedVariant, Run, TrialKey, TrialState, VariantName, Visit, VisitState,
+    Artifact, BoardName, BuildState, Cell, CellId, Event, FailureClass, FioOption, Knob, Limits, Order,
+    Outcome, Plan, PlannedKernel, PlannedVariant, Run, TrialKey, TrialState, VariantName, Visit, VisitState,
 };
 use kab_plan::{INTERRUPTED, Next, NextTrial, next, next_trial, outstanding_visits, unmeasured};
 use proptest::prelude::*;
@@ -19,8 +19,9 @@ prop_compose! {
     fn shape()(
         variants in 1usize..4, boards in 1usize..3, visits in 1u32..4,
         cells in 1usize..3, trials in 1u32..3, warmup in 0u32..2,
+        order in prop::sample::select(vec![Order::Random, Order::Abba, Order::Sequential]),
     ) -> Shape {
-        Shape { variants, boards, visits, cells, trials, warmup }
+        Shape { variants, boards, visits, cells, trials, warmup, order }
     }
 }
 
@@ -227,13 +228,15 @@ fn what_is_unmeasured_is_told(plan: &Plan, run: &Run) -> Result<(), TestCaseErro
 /// Builds come before visits, rounds one after the other, and nothing after a board or variant was given up.
 fn order_holds(plan: &Plan, events: &[Event]) -> Result<(), TestCaseError> {
     let mut run = Run::default();
-    let mut rounds = 0;
+    let mut last = (0, 0);
     for event in events {
         if let Event::VisitStarted { visit } = event {
             prop_assert_eq!(run.builds.len(), plan.variants.len(), "a build is missing before a visit");
             prop_assert!(run.artifact(&visit.variant).is_some());
-            prop_assert!(visit.round >= rounds, "back to an earlier round");
-            rounds = visit.round;
+            let place = plan.variants.iter().position(|variant| variant.name == visit.variant).unwrap();
+            let now = if plan.order == Order::Sequential { (place, visit.round) } else { (0, visit.round) };
+            prop_assert!(now >= last, "back to an earlier round");
+            last = now;
             let given_up = &run.boards[&visit.board].given_up;
             prop_assert!(
                 given_up.iter().all(|(whom, _)| whom.as_ref().is_some_and(|whom| *whom != visit.variant))
@@ -244,7 +247,8 @@ fn order_holds(plan: &Plan, events: &[Event]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-const SHAPE: Shape = Shape { variants: 2, boards: 1, visits: 5, cells: 1, trials: 1, warmup: 0 };
+const SHAPE: Shape =
+    Shape { variants: 2, boards: 1, visits: 5, cells: 1, trials: 1, warmup: 0, order: Order::Random };
 
 /// The states of the visits in their order, one letter each, and who was given up.
 fn told(fates: &[Fate], interrupted: &[usize]) -> (String, Vec<String>) {
@@ -407,7 +411,10 @@ fn a_finished_run_stays_finished() {
 
 /// Three variants; what `change` makes of their artifacts and of the plan.
 fn built(change: impl Fn(&mut Plan, &mut [Artifact])) -> (Plan, Run) {
-    let mut plan = plan(Shape { variants: 3, boards: 1, visits: 2, cells: 1, trials: 1, warmup: 0 }, 1);
+    let mut plan = plan(
+        Shape { variants: 3, boards: 1, visits: 2, cells: 1, trials: 1, warmup: 0, order: Order::Random },
+        1,
+    );
     let names: Vec<VariantName> = plan.variants.iter().map(|variant| variant.name.clone()).collect();
     let mut artifacts: Vec<Artifact> = names.iter().map(world::artifact).collect();
     change(&mut plan, &mut artifacts);

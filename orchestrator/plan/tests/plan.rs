@@ -4,7 +4,8 @@
 mod support;
 
 use kab_model::{
-    Arch, ConfigItem, Experiment, Knob, PinnedFile, PinnedKernel, Plan, PlannedKernel, Toolchain, VariantName,
+    Arch, ConfigItem, Experiment, Knob, Order, PinnedFile, PinnedKernel, Plan, PlannedKernel, Toolchain,
+    VariantName,
 };
 use kab_plan::{PlanError, ResolvedVariant, cell_of, estimate, make_plan};
 use proptest::prelude::*;
@@ -12,7 +13,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 use support::{Shape, experiment, lab, plan, resolved, workload};
 
-const SHAPE: Shape = Shape { variants: 3, boards: 2, visits: 4, cells: 2, trials: 3, warmup: 1 };
+const SHAPE: Shape =
+    Shape { variants: 3, boards: 2, visits: 4, cells: 2, trials: 3, warmup: 1, order: Order::Random };
 
 fn made(experiment: &Experiment) -> Result<Plan, PlanError> {
     make_plan(experiment, "digest", &lab(4), &resolved(experiment.variants.len()), 1)
@@ -20,7 +22,7 @@ fn made(experiment: &Experiment) -> Result<Plan, PlanError> {
 
 prop_compose! {
     fn shape()(variants in 1usize..6, boards in 1usize..4, visits in 1u32..10) -> Shape {
-        Shape { variants, boards, visits, cells: 1, trials: 1, warmup: 0 }
+        Shape { variants, boards, visits, cells: 1, trials: 1, warmup: 0, order: Order::Random }
     }
 }
 
@@ -74,6 +76,20 @@ fn rounds_boards_and_seeds_differ_in_their_order() {
     }
     assert_ne!(one.boards[0].rounds, one.boards[1].rounds);
     assert_ne!(one.boards[0].rounds, plan(shape, 2).boards[0].rounds);
+}
+
+#[test]
+fn abba_turns_round_and_sequential_stays_as_in_the_file() {
+    let names = |order: Order| -> Vec<String> {
+        let shape = Shape { variants: 3, boards: 1, visits: 3, order, ..SHAPE };
+        let rounds = &plan(shape, 1).boards[0].rounds;
+        rounds
+            .iter()
+            .map(|round| round.iter().map(|name| name.0.as_str()).collect::<Vec<_>>().join(" "))
+            .collect()
+    };
+    assert_eq!(names(Order::Abba), ["v0 v1 v2", "v2 v1 v0", "v0 v1 v2"]);
+    assert_eq!(names(Order::Sequential), ["v0 v1 v2", "v0 v1 v2", "v0 v1 v2"]);
 }
 
 #[test]

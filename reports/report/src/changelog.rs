@@ -7,6 +7,7 @@ use crate::quantity::{KEEP, counted, interval, kept, percent, seconds};
 use crate::render::{Options, WIDTH, wrap};
 use crate::sections::{self, Setting};
 use crate::view::View;
+use kab_model::Order;
 
 /// Lines that a commit message has room for.
 pub(crate) const LINES: usize = 12;
@@ -91,7 +92,12 @@ fn how(setting: &Setting) -> String {
         true => counted(method.trials as usize, "trial"),
         false => format!("{} x {}", method.trials, times.join(" or ")),
     };
-    format!("{} in random order, {trials} of each test in each boot.", counted(method.rounds, "boot"))
+    let order = match method.order {
+        Order::Random => "in random order",
+        Order::Abba => "in ABBA order",
+        Order::Sequential => "one variant after the other",
+    };
+    format!("{} {order}, {trials} of each test in each boot.", counted(method.rounds, "boot"))
 }
 
 fn lines(text: &str, hang: usize) -> Vec<String> {

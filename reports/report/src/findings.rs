@@ -5,7 +5,7 @@
 
 use crate::boots::{Boots, Lost, PValues};
 use crate::posted::{PostedFacts, PostedLine};
-use kab_model::Metric;
+use kab_model::{Metric, Order};
 use serde::Serialize;
 
 /// What the caller knows that the log does not: names of the run and of the program. No clock, no I/O.
@@ -580,7 +580,9 @@ pub struct Changed {
 pub struct Method {
     /// Rounds planned; the largest of all boards.
     pub rounds: usize,
-    /// Seed of the order.
+    /// Order of the variants.
+    pub order: Order,
+    /// Seed of a random order.
     pub seed: u64,
     /// Counted trials of each cell in a visit.
     pub trials: u32,

@@ -326,6 +326,7 @@ fn method(run: &Run, plan: &Plan) -> Method {
         plan.variants.iter().filter_map(|variant| run.artifact(&variant.name)).map(|a| a.compiler.clone());
     Method {
         rounds: plan.boards.iter().map(|board| board.rounds.len()).max().unwrap_or(0),
+        order: plan.order,
         seed: plan.seed,
         trials: plan.trials,
         warmup: plan.warmup,

@@ -1,11 +1,11 @@
 //! How the numbers were made: what differs between variants, the schedule, the commands, the ids.
 
-use crate::findings::{Difference, Series, Timing, Variant};
+use crate::findings::{Difference, Method, Series, Timing, Variant};
 use crate::posted::PostedFacts;
 use crate::quantity::{clip, counted, kept, seconds};
 use crate::sections::Setting;
 use crate::view::Listed;
-use kab_model::PostedValues;
+use kab_model::{Order, PostedValues};
 
 /// Subjects of a series that are listed.
 const SUBJECTS: usize = 8;
@@ -131,6 +131,14 @@ fn some_of(names: Vec<String>, count: usize, what: &str) -> String {
     format!("{count} {what}, such as {}", first.join(", "))
 }
 
+fn order(method: &Method) -> String {
+    match method.order {
+        Order::Random => format!("random order (seed {})", method.seed),
+        Order::Abba => "ABBA order".to_owned(),
+        Order::Sequential => "one variant after the other".to_owned(),
+    }
+}
+
 /// Schedule, kernels and compilers.
 pub(crate) fn method(setting: &Setting) -> Vec<String> {
     let method = &setting.findings.method;
@@ -146,10 +154,8 @@ pub(crate) fn method(setting: &Setting) -> Vec<String> {
     } else {
         format!("{} of each test", kept(&format!("{} x {}", method.trials, times.join(" or "))))
     };
-    let mut schedule = vec![
-        format!("{}, random order (seed {}), reboot each", counted(method.rounds, "round"), method.seed),
-        each,
-    ];
+    let mut schedule =
+        vec![format!("{}, {}, reboot each", counted(method.rounds, "round"), order(method)), each];
     if method.warmup > 0 {
         schedule.push(kept(&format!("{} before", counted(method.warmup as usize, "warm-up"))));
     }

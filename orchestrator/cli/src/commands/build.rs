@@ -22,7 +22,7 @@ pub(crate) struct Build {
 
 pub(crate) fn build(command: &Build, places: &Places) -> Result<Exit, Failure> {
     let input = input::load(&command.files, places)?;
-    interrupt::block_on(|cancel| build_all(input, places, cancel))
+    interrupt::block_on(|stop| build_all(input, places, stop.in_order))
 }
 
 async fn build_all(input: Input, places: &Places, cancel: CancellationToken) -> Result<Exit, Failure> {

@@ -9,7 +9,7 @@ use crate::progress::{Lines, spoken};
 use crate::{interrupt, resolve};
 use clap::Args;
 use kab_kernels::{Kernels, look_at};
-use kab_model::{Applied, CommitInfo, PinnedKernel, Plan, PlannedKernel, PlannedVariant, SeriesInfo};
+use kab_model::{Applied, CommitInfo, Order, PinnedKernel, Plan, PlannedKernel, PlannedVariant, SeriesInfo};
 use kab_plan::estimate;
 use std::fmt::Write;
 use std::time::Duration;
@@ -28,7 +28,7 @@ const BOOT: Duration = Duration::from_secs(12);
 
 pub(crate) fn plan(command: &PlanCommand, places: &Places) -> Result<Exit, Failure> {
     let input = input::load(&command.files, places)?;
-    interrupt::block_on(|cancel| show(input, places, cancel))
+    interrupt::block_on(|stop| show(input, places, stop.in_order))
 }
 
 async fn show(input: Input, places: &Places, cancel: CancellationToken) -> Result<Exit, Failure> {
@@ -199,10 +199,15 @@ fn explain_work(out: &mut String, plan: &Plan, seeded: bool) {
         let _ = writeln!(out, "  {}: {time}, {writes} {}", cell.id, cell.target);
     }
     for board in &plan.boards {
-        let order = if seeded { format!("seed {}", plan.seed) } else { "seed chosen by each run".to_owned() };
-        let _ =
-            writeln!(out, "board {}: {} rounds, random order ({order})", board.spec.name, board.rounds.len());
-        if seeded {
+        let order = match plan.order {
+            Order::Random if seeded => format!("random order (seed {})", plan.seed),
+            Order::Random => "random order (seed chosen by each run)".to_owned(),
+            Order::Abba => "ABBA order".to_owned(),
+            Order::Sequential => "all rounds of one variant, then of the next".to_owned(),
+        };
+        let rounds = count(board.rounds.len(), "round", "rounds");
+        let _ = writeln!(out, "board {}: {rounds}, {order}", board.spec.name);
+        if seeded || plan.order != Order::Random {
             for (number, round) in board.rounds.iter().enumerate() {
                 let names: Vec<&str> = round.iter().map(|name| name.0.as_str()).collect();
                 let _ = writeln!(out, "  round {}: {}", number + 1, names.join(", "));

@@ -38,6 +38,8 @@ pub enum Fate {
     NoFio,
     /// The agent refuses the target.
     NoTarget(ErrorCode),
+    /// It hears of its end and never powers off.
+    NoEnd,
     /// Trials of this visit, in their order; all later ones go well.
     Trials(Vec<TrialFate>),
 }
@@ -260,6 +262,9 @@ impl Booted for Machine {
     }
 
     async fn shutdown(self: Box<Self>) {
+        if self.fate == Fate::NoEnd {
+            std::future::pending::<()>().await;
+        }
         *self.world.shut_down.lock().unwrap() += 1;
     }
 }

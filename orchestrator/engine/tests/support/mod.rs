@@ -16,6 +16,7 @@ use observer::Watcher;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// A run and the world that it happens in.
@@ -24,6 +25,9 @@ pub struct Bench {
     pub world: Arc<World>,
     pub watcher: Watcher,
     pub cancel: CancellationToken,
+    pub hurry: CancellationToken,
+    /// A time budget.
+    pub time: Option<Duration>,
     pub run: PathBuf,
 }
 
@@ -36,7 +40,7 @@ impl Bench {
         let world = Arc::new(World::new(fates, folder.path().join("host.lock")));
         let cancel = CancellationToken::new();
         let watcher = Watcher::new(run.clone(), cancel.clone());
-        Self { folder, world, watcher, cancel, run }
+        Self { folder, world, watcher, cancel, hurry: CancellationToken::new(), time: None, run }
     }
 
     /// Carries the run out, or on, with boards of the world.
@@ -63,7 +67,12 @@ impl Bench {
             host_lease: self.world.lease.clone(),
             work: self.work(),
         };
-        Engine::new(parts, self.cancel.clone())?.run().await
+        let engine = Engine::new(parts, self.cancel.clone())?.hurried_by(self.hurry.clone());
+        let engine = match self.time {
+            Some(time) => engine.within(time),
+            None => engine,
+        };
+        engine.run().await
     }
 
     /// As after an interruption: another process, which nobody has interrupted yet.

@@ -77,6 +77,7 @@ impl Observer for Watcher {
             Progress::Preparing { board } => format!("preparing {board}"),
             Progress::Waiting { owner } => format!("waiting for {owner}"),
             Progress::Booting { visit } => format!("booting {visit}"),
+            Progress::OutOfTime { left } => format!("out of time, {left} left"),
             Progress::Running { trial, elapsed_ms, planned_ms } => {
                 format!("running {trial}, {elapsed_ms} of {planned_ms:?}")
             }

@@ -1,7 +1,7 @@
 //! Plans with a known order.
 
 use kab_model::{
-    Accel, Arch, BoardSpec, Boot, Cell, Disk, DiskKind, FioOption, Limits, Metric, PinnedKernel, Plan,
+    Accel, Arch, BoardSpec, Boot, Cell, Disk, DiskKind, FioOption, Limits, Metric, Order, PinnedKernel, Plan,
     PlannedBoard, PlannedKernel, PlannedVariant, QemuSpec, ReportSpec, Toolchain, VariantName,
 };
 use std::time::Duration;
@@ -16,6 +16,7 @@ pub fn plan(rounds: usize) -> Plan {
         seed: 1,
         baseline: "one".into(),
         pairs: vec![("two".into(), "one".into())],
+        order: Order::Random,
         boards: vec![board("b", vec![variants.iter().map(|v| v.name.clone()).collect(); rounds])],
         variants,
         cells: vec![cell("randread")],

@@ -97,8 +97,11 @@ const COOLDOWN: MapSpec = MapSpec {
 
 const ORDERS: &[Choice] = &[
     Choice::plain("random", "Shuffled anew in each round."),
-    Choice::later("abba", "Forth and back."),
-    Choice::later("sequential", "As in the file."),
+    Choice::plain("abba", "As in the file and reversed, in turn: a drift along a straight line cancels out."),
+    Choice::plain(
+        "sequential",
+        "All visits of one variant, then of the next: a drift looks like a difference.",
+    ),
 ];
 
 pub(super) const REPORT: MapSpec = MapSpec {
@@ -281,7 +284,7 @@ fn schedule(decoder: &mut Decoder<'_>, fields: &Fields<'_>) -> Option<Schedule> 
     let visits = decoder.count32(&fields, "visits");
     let trials = decoder.count32(&fields, "trials");
     let warmup = decoder.count32(&fields, "warmup");
-    let order = decoder.choice(&fields, "order").map(|_| Order::Random);
+    let order = order(decoder, &fields);
     let cooldown = cooldown(decoder, &fields);
     let seed = decoder.count(&fields, "seed");
     if visits.is_some_and(|visits| visits < 4) {
@@ -297,6 +300,22 @@ fn schedule(decoder: &mut Decoder<'_>, fields: &Fields<'_>) -> Option<Schedule> 
         cooldown: cooldown.unwrap_or_default(),
         seed,
     })
+}
+
+fn order(decoder: &mut Decoder<'_>, fields: &Fields<'_>) -> Option<Order> {
+    let (name, _) = decoder.choice(fields, "order")?;
+    let order =
+        [Order::Random, Order::Abba, Order::Sequential].into_iter().find(|order| order.name() == name)?;
+    if order == Order::Sequential {
+        let span = fields.value("order").map(|node| node.span).unwrap_or_default();
+        decoder
+            .warning(
+                span,
+                "in sequential order a drift of the board cannot be told from a difference: no verdict",
+            )
+            .hint = Some("`random` or `abba` measures the variants in turn at the same cost".into());
+    }
+    Some(order)
 }
 
 fn cooldown(decoder: &mut Decoder<'_>, fields: &Fields<'_>) -> Option<Cooldown> {

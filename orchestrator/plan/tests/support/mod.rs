@@ -18,6 +18,7 @@ pub struct Shape {
     pub cells: usize,
     pub trials: u32,
     pub warmup: u32,
+    pub order: Order,
 }
 
 pub fn plan(shape: Shape, seed: u64) -> Plan {
@@ -41,7 +42,7 @@ pub fn experiment(shape: Shape) -> Experiment {
             visits: shape.visits,
             trials: shape.trials,
             warmup: shape.warmup,
-            order: Order::Random,
+            order: shape.order,
             cooldown: Cooldown { pause: Duration::from_millis(1500) },
             seed: None,
         },

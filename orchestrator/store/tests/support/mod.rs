@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, dead_code, unreachable_pub)]
 
 use kab_model::{
-    Event, Limits, Metric, PinnedKernel, Plan, PlannedKernel, PlannedVariant, Reason, ReportSpec, Toolchain,
-    VariantName, VisitKey,
+    Event, Limits, Metric, Order, PinnedKernel, Plan, PlannedKernel, PlannedVariant, Reason, ReportSpec,
+    Toolchain, VariantName, VisitKey,
 };
 use kab_store::{RunLog, Store};
 use proptest::prelude::*;
@@ -68,6 +68,7 @@ pub fn plan(experiment_digest: &str) -> Plan {
         baseline: variant.name.clone(),
         variants: vec![variant],
         pairs: Vec::new(),
+        order: Order::Random,
         boards: Vec::new(),
         cells: Vec::new(),
         trials: 1,

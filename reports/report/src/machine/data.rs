@@ -318,7 +318,9 @@ pub struct CpuData {
 pub struct MethodData {
     /// Rounds planned; the largest of all boards.
     pub rounds: usize,
-    /// Seed of the order.
+    /// Order of the variants: `random`, `abba` or `sequential`.
+    pub order: String,
+    /// Seed of a random order.
     pub seed: u64,
     /// Counted trials of each cell in a visit.
     pub trials: u32,

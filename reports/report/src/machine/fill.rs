@@ -82,6 +82,7 @@ fn method(findings: &Findings) -> MethodData {
     let method = &findings.method;
     MethodData {
         rounds: method.rounds,
+        order: method.order.name().to_owned(),
         seed: method.seed,
         trials: method.trials,
         warmup: method.warmup,

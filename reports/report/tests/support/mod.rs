@@ -469,6 +469,7 @@ fn plan(boards: &[&str], variants: &[&str], count: usize) -> Plan {
         variants: variants.iter().enumerate().map(|(index, name)| planned_variant(index, name)).collect(),
         baseline: names[0].clone(),
         pairs: names[1..].iter().map(|name| (name.clone(), names[0].clone())).collect(),
+        order: Order::Random,
         boards: boards
             .iter()
             .map(|name| PlannedBoard { spec: board(name), rounds: rounds(&names, count) })
