@@ -216,8 +216,16 @@ fn implicit(
 
 /// The answer of one of kab's reports, whose table may be elsewhere: `B vs A: IOPS worse in 1 of 4 tests (... -9.7%)`.
 fn is_summary(lower: &str) -> bool {
-    lower.contains(" vs ")
-        && ["worse in ", "better in ", "undecided in "].iter().any(|words| lower.contains(words))
+    const VERDICTS: [&str; 7] = [
+        "worse in ",
+        "better in ",
+        "same in ",
+        "identical in ",
+        "undecided in ",
+        "no verdict in ",
+        "lower in ",
+    ];
+    lower.contains(" vs ") && VERDICTS.iter().any(|words| lower.contains(words))
 }
 
 /// Whichever of two came first in the text, a fall from the larger is what `reduction` may mean.

@@ -3,6 +3,7 @@
 use crate::averages::Arm;
 use crate::labels::{Label, Metric, Stat};
 use crate::lists::Runs;
+use crate::number::Unit;
 use crate::table::Table;
 use kab_fio::{Basis, Direction, Document};
 
@@ -57,7 +58,9 @@ pub(crate) fn of_table(table: &Table) -> Vec<Pair> {
     };
     let value = |row: usize, column: usize| {
         let number = table.rows[row].values.get(column)?.as_ref()?;
-        Some(Value { value: number.value, half: number.half })
+        // A change is no measurement.
+        let change = number.unit == Unit::Percent && number.text.starts_with(['+', '-']);
+        (!change).then_some(Value { value: number.value, half: number.half })
     };
     let mut push = |one: (usize, usize), other: (usize, usize), name: String| {
         if let (Some(first), Some(second)) = (value(one.0, one.1), value(other.0, other.1)) {
