@@ -23,7 +23,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("kab-agent", &["kab-wire", "kab-tune", "kab-lifeline"]),
     ("kab-report", &["kab-model", "kab-stats"]),
     ("kab-audit", &["kab-fio", "kab-mail"]),
-    ("kab-compare", &["kab-fio", "kab-report", "kab-stats"]),
+    ("kab-compare", &["kab-fio", "kab-mail", "kab-report", "kab-stats"]),
     (
         "kab-engine",
         &["kab-model", "kab-plan", "kab-evidence", "kab-fio", "kab-board", "kab-link", "kab-store"],

@@ -3,23 +3,118 @@
 use crate::cell::label;
 use crate::judge::Remark;
 use kab_fio::{Direction, Document, Found, Grade, Job, grade, percentile, read_any};
-use std::collections::{BTreeMap, BTreeSet};
+use kab_mail::{Kind, Line};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Reasons of one input that are told; more of them say no more.
 const REASONS: usize = 3;
 
-/// Takes inputs and keeps what a comparison needs.
+/// What one input holds: a few numbers of each result, whatever its size.
+#[derive(Debug)]
+pub struct Reading {
+    input: String,
+    results: Vec<Outcome>,
+    remarks: Vec<Remark>,
+}
+
+/// One result that counts.
+#[derive(Debug)]
+struct Outcome {
+    /// The text above it.
+    heading: Option<String>,
+    version: String,
+    cells: Vec<(String, Numbers)>,
+}
+
+/// The numbers of one cell in one result.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Numbers {
+    pub(crate) iops: Option<f64>,
+    pub(crate) bw: Option<f64>,
+    pub(crate) clat_mean: Option<f64>,
+    pub(crate) percentile: Option<f64>,
+}
+
+impl Reading {
+    /// Finds all results in these bytes: files of fio, captures, text around them, mails in any encoding, also compressed with
+    /// gzip. `input` is its name in remarks; `percent` the percentile of completion latency that is kept, such as 99.
+    pub fn of(input: &str, bytes: &[u8], percent: f64) -> Self {
+        let Some(lines) = decoded(bytes) else { return Self::of_text(input, bytes, percent, |line| line) };
+        let text =
+            lines.iter().map(|line| line.text.replace(['\n', '\r'], " ")).collect::<Vec<_>>().join("\n");
+        let place = |line: usize| lines.get(line.wrapping_sub(1)).map_or(line, |line| line.number);
+        Self::of_text(input, text.as_bytes(), percent, place)
+    }
+
+    fn of_text(input: &str, bytes: &[u8], percent: f64, place: impl Fn(usize) -> usize) -> Self {
+        let found = read_any(bytes);
+        let mut reading = Self { input: input.to_owned(), results: Vec::new(), remarks: Vec::new() };
+        for document in found.counted() {
+            reading.document(&found, document, percent, &place);
+        }
+        if found.documents.is_empty() {
+            reading.remarks.push(Remark {
+                input: input.to_owned(),
+                line: 0,
+                text: "no output of fio in it".to_owned(),
+            });
+        }
+        reading
+    }
+
+    fn document(
+        &mut self,
+        found: &Found,
+        document: &Document,
+        percent: f64,
+        place: &impl Fn(usize) -> usize,
+    ) {
+        let grading = grade(found, document, None);
+        for reason in grading.reasons.iter().filter(|reason| reason.grade >= Grade::Doubtful).take(REASONS) {
+            let left_out = if grading.grade == Grade::Unusable { "left out: " } else { "" };
+            let text = format!("{left_out}{}", reason.detail);
+            self.remarks.push(Remark { input: self.input.clone(), line: place(reason.line), text });
+        }
+        if grading.grade == Grade::Unusable {
+            return;
+        }
+        let heading = document.heading.as_ref().map(|heading| heading.text.trim_end_matches(':').to_owned());
+        let cells =
+            cells(document).into_iter().map(|(cell, parts)| (cell, numbers(&parts, percent))).collect();
+        self.results.push(Outcome { heading, version: document.report.version.clone(), cells });
+    }
+
+    /// Results that count.
+    pub fn count(&self) -> usize {
+        self.results.len()
+    }
+}
+
+/// The lines of a mail as its reader sees them, or of something compressed; nothing for everything else, which needs no
+/// decoding.
+fn decoded(bytes: &[u8]) -> Option<Vec<Line>> {
+    let compressed = bytes.starts_with(&[0x1f, 0x8b]);
+    if !compressed && !matches!(kab_mail::kind(bytes), Kind::Mail | Kind::Mbox) {
+        return None;
+    }
+    let posted = kab_mail::read(bytes).ok()?;
+    let lines = posted.mails.into_iter().flat_map(|mail| {
+        mail.body.into_iter().chain(mail.attachments.into_iter().flat_map(|attachment| attachment.lines))
+    });
+    Some(lines.collect())
+}
+
+/// Takes readings and keeps what a comparison needs.
 #[derive(Debug, Default)]
 pub struct Gathering {
     pub(crate) names: Vec<String>,
     pub(crate) samples: Vec<Sample>,
-    /// Keys of the boots of each variant, in the order in which they came.
-    pub(crate) boots: Vec<Vec<String>>,
+    /// Number of each boot of a variant by its key.
+    pub(crate) boots: Vec<HashMap<String, usize>>,
     pub(crate) versions: Vec<BTreeSet<String>>,
     pub(crate) remarks: Vec<Remark>,
     /// Whether the caller says which results belong to one boot.
     pub(crate) boots_told: bool,
-    percentile: f64,
 }
 
 /// The numbers of one cell in one result.
@@ -28,17 +123,13 @@ pub(crate) struct Sample {
     pub(crate) variant: usize,
     pub(crate) boot: usize,
     pub(crate) cell: String,
-    pub(crate) iops: Option<f64>,
-    pub(crate) bw: Option<f64>,
-    pub(crate) clat_mean: Option<f64>,
-    pub(crate) percentile: Option<f64>,
+    pub(crate) numbers: Numbers,
 }
 
 impl Gathering {
-    /// Nothing so far. `percentile` is the percent of completion latency that is kept, such as 99; `boots_told` says whether
-    /// the boots that [`Self::add`] is given are known to be boots.
-    pub fn new(percentile: f64, boots_told: bool) -> Self {
-        Self { percentile, boots_told, ..Self::default() }
+    /// Nothing so far. `boots_told` says whether the boots that [`Self::add`] is given are known to be boots.
+    pub fn new(boots_told: bool) -> Self {
+        Self { boots_told, ..Self::default() }
     }
 
     /// The number of a variant by name.
@@ -47,85 +138,43 @@ impl Gathering {
             return known;
         }
         self.names.push(name.to_owned());
-        self.boots.push(Vec::new());
+        self.boots.push(HashMap::new());
         self.versions.push(BTreeSet::new());
         self.names.len() - 1
     }
 
-    /// Percent of completion latency that is kept.
-    pub fn percent(&self) -> f64 {
-        self.percentile
-    }
-
-    /// Adds all results of an input to a variant; returns how many there were. `boot` names the boot that they belong to.
-    pub fn add(&mut self, variant: usize, boot: &str, input: &str, bytes: &[u8]) -> usize {
-        let found = read_any(bytes);
-        let mut count = 0;
-        for document in found.counted() {
-            count += usize::from(self.document(variant, boot, input, &found, document));
+    /// Adds all results of an input to a variant. `boot` names the boot that they belong to.
+    pub fn add(&mut self, variant: usize, boot: &str, reading: Reading) {
+        self.remarks.extend(reading.remarks);
+        for result in reading.results {
+            self.result(variant, boot, result);
         }
-        self.told(input, &found, count);
-        count
     }
 
     /// Adds the results of an input as variants of their own, named by the text above each: a mail with `before` and
-    /// `after` in it. Returns how many there were.
-    pub fn add_by_heading(&mut self, input: &str, bytes: &[u8]) -> usize {
-        let found = read_any(bytes);
-        let mut count = 0;
-        for (number, document) in found.counted().enumerate() {
-            let heading =
-                document.heading.as_ref().map(|heading| heading.text.trim_end_matches(':').to_owned());
-            let name = heading.unwrap_or_else(|| format!("result {}", number + 1));
+    /// `after` in it. One without is named by its input.
+    pub fn add_by_heading(&mut self, reading: Reading) {
+        self.remarks.extend(reading.remarks);
+        let alone = reading.results.len() == 1;
+        for (result, number) in reading.results.into_iter().zip(1..) {
+            let name = match &result.heading {
+                Some(heading) => heading.clone(),
+                None if alone => reading.input.clone(),
+                None => format!("{}, result {number}", reading.input),
+            };
             let variant = self.variant(&name);
-            count += usize::from(self.document(variant, input, input, &found, document));
-        }
-        self.told(input, &found, count);
-        count
-    }
-
-    fn told(&mut self, input: &str, found: &Found, count: usize) {
-        if count == 0 && found.documents.is_empty() {
-            self.remarks.push(Remark {
-                input: input.to_owned(),
-                line: 0,
-                text: "no output of fio in it".to_owned(),
-            });
+            self.result(variant, &reading.input, result);
         }
     }
 
-    /// Whether the document counts.
-    fn document(
-        &mut self,
-        variant: usize,
-        boot: &str,
-        input: &str,
-        found: &Found,
-        document: &Document,
-    ) -> bool {
-        let grading = grade(found, document, None);
-        for reason in grading.reasons.iter().filter(|reason| reason.grade >= Grade::Doubtful).take(REASONS) {
-            let left_out = if grading.grade == Grade::Unusable { "left out: " } else { "" };
-            let text = format!("{left_out}{}", reason.detail);
-            self.remarks.push(Remark { input: input.to_owned(), line: reason.line, text });
+    fn result(&mut self, variant: usize, boot: &str, result: Outcome) {
+        let next = self.boots[variant].len();
+        let boot = *self.boots[variant].entry(boot.to_owned()).or_insert(next);
+        if !result.version.is_empty() {
+            self.versions[variant].insert(result.version);
         }
-        if grading.grade == Grade::Unusable {
-            return false;
-        }
-        let boot = match self.boots[variant].iter().position(|known| known == boot) {
-            Some(known) => known,
-            None => {
-                self.boots[variant].push(boot.to_owned());
-                self.boots[variant].len() - 1
-            }
-        };
-        if !document.report.version.is_empty() {
-            self.versions[variant].insert(document.report.version.clone());
-        }
-        for (cell, parts) in cells(document) {
-            self.samples.push(sample(variant, boot, cell, &parts, self.percentile));
-        }
-        true
+        let sample = |(cell, numbers)| Sample { variant, boot, cell, numbers };
+        self.samples.extend(result.cells.into_iter().map(sample));
     }
 }
 
@@ -145,7 +194,7 @@ fn cells(document: &Document) -> BTreeMap<String, Vec<&Direction>> {
     cells
 }
 
-fn sample(variant: usize, boot: usize, cell: String, parts: &[&Direction], percent: f64) -> Sample {
+fn numbers(parts: &[&Direction], percent: f64) -> Numbers {
     let sum = |of: fn(&Direction) -> f64| {
         Some(parts.iter().map(|part| of(part)).sum::<f64>()).filter(|sum| *sum > 0.0)
     };
@@ -154,10 +203,7 @@ fn sample(variant: usize, boot: usize, cell: String, parts: &[&Direction], perce
     let told = parts.iter().filter(|part| part.clat.mean > 0.0).map(|part| part.clat.mean);
     // A summary without counts still tells one mean.
     let mean = if measured > 0.0 { Some(weighted / measured) } else { told.reduce(f64::max) };
-    Sample {
-        variant,
-        boot,
-        cell,
+    Numbers {
         iops: sum(|part| part.iops),
         bw: sum(|part| part.bw),
         clat_mean: mean,

@@ -4,6 +4,7 @@ use crate::gather::{Gathering, Sample};
 use kab_report::Verdict;
 use kab_stats::{Better, CellInput, CellRule, Pair, Row, Scale, judge};
 use serde::Serialize;
+use std::collections::HashMap;
 
 /// Relative width of fio's percentile buckets, as a logarithm: 64 to an octave.
 const PERCENTILE_STEP: f64 = 0.015_504;
@@ -44,10 +45,10 @@ impl Metric {
 
     fn of(self, sample: &Sample) -> Option<f64> {
         match self {
-            Self::Iops => sample.iops,
-            Self::Bw => sample.bw,
-            Self::ClatMean => sample.clat_mean,
-            Self::Percentile(_) => sample.percentile,
+            Self::Iops => sample.numbers.iops,
+            Self::Bw => sample.numbers.bw,
+            Self::ClatMean => sample.numbers.clat_mean,
+            Self::Percentile(_) => sample.numbers.percentile,
         }
     }
 
@@ -133,13 +134,18 @@ impl Comparison {
         let rule = metric.rule(margin).or_else(|| metric.rule(metric.default_margin()));
         let rule = rule.expect("the default margins are in range");
         let mut labels: Vec<&str> = Vec::new();
+        let mut samples: Vec<Vec<&Sample>> = Vec::new();
+        let mut places: HashMap<&str, usize> = HashMap::new();
         for sample in &gathering.samples {
-            if !labels.contains(&sample.cell.as_str()) {
+            let place = *places.entry(&sample.cell).or_insert_with(|| {
                 labels.push(&sample.cell);
-            }
+                samples.push(Vec::new());
+                labels.len() - 1
+            });
+            samples[place].push(sample);
         }
         let inputs: Vec<CellInput> =
-            labels.iter().map(|label| CellInput { rule, rows: rows(gathering, metric, label) }).collect();
+            samples.iter().map(|samples| CellInput { rule, rows: rows(samples, metric) }).collect();
         let count = gathering.names.len();
         let pairs: Vec<Pair> = (1..count).map(|candidate| Pair { candidate, reference: 0 }).collect();
         let mut judged = judge(&inputs, &pairs).into_iter();
@@ -154,20 +160,24 @@ impl Comparison {
         Self { metric, margin: rule.margin(), variants, cells, remarks: remarks(gathering), hint }
     }
 
+    /// Whether there can be verdicts: two variants, and boots that are known to be boots.
+    pub fn can_judge(&self) -> bool {
+        self.hint.is_none()
+    }
+
     /// Whether any variant is worse than the first in some cell, beyond the margin.
     pub fn any_worse(&self) -> bool {
         self.cells.iter().flat_map(|cell| &cell.changes).any(|change| change.verdict == Verdict::Worse)
     }
 }
 
-fn rows(gathering: &Gathering, metric: Metric, label: &str) -> Vec<Row> {
-    let samples = gathering.samples.iter().filter(|sample| sample.cell == label);
-    let row = |sample: &Sample| {
+fn rows(samples: &[&Sample], metric: Metric) -> Vec<Row> {
+    let row = |sample: &&Sample| {
         let visit = u32::try_from(sample.boot).unwrap_or(u32::MAX);
         let value = metric.of(sample)?;
         Some(Row { variant: sample.variant, round: None, visit, seq: None, value, void: false })
     };
-    samples.filter_map(row).collect()
+    samples.iter().filter_map(row).collect()
 }
 
 fn mean(input: &CellInput, variant: usize) -> Option<f64> {
@@ -190,10 +200,7 @@ fn change(judged: &kab_stats::CellVerdict) -> Change {
 fn side(gathering: &Gathering, metric: Metric, variant: usize) -> Variant {
     let results = gathering.samples.iter().filter(|s| s.variant == variant && metric.of(s).is_some()).count();
     Variant {
-        letter: u8::try_from(variant)
-            .ok()
-            .filter(|v| *v < 26)
-            .map_or("?".to_owned(), |v| char::from(b'A' + v).to_string()),
+        letter: kab_report::letter(variant),
         name: gathering.names[variant].clone(),
         boots: gathering.boots[variant].len(),
         results,

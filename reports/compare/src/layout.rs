@@ -6,6 +6,9 @@ use std::fmt::Write as _;
 /// Columns that a mail may have.
 const WIDTH: usize = 72;
 
+/// Blanks between columns.
+const GAP: usize = 2;
+
 /// Remarks that are printed; `json` has all.
 const REMARKS: usize = 12;
 
@@ -16,18 +19,9 @@ pub fn text(comparison: &Comparison) -> String {
     for line in variants(comparison) {
         let _ = writeln!(out, "  {line}");
     }
-    let table = table(comparison);
-    let columns = table.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |i: usize| {
-        table.iter().filter_map(|row| row.get(i)).map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    out.push('\n');
-    for row in &table {
-        let mut line = format!("{:<1$}", row[0], width(0));
-        for (i, cell) in row.iter().enumerate().take(columns).skip(1) {
-            let _ = write!(line, "  {cell:>0$}", width(i));
-        }
-        let _ = writeln!(out, "{}", line.trim_end());
+    for table in tables(comparison) {
+        out.push('\n');
+        out.push_str(&set(&table));
     }
     for paragraph in paragraphs(comparison) {
         let _ = write!(out, "\n{}", wrap(&paragraph));
@@ -41,7 +35,7 @@ pub fn markdown(comparison: &Comparison) -> String {
     for line in variants(comparison) {
         let _ = writeln!(out, "- {}", line.replace('|', "\\|"));
     }
-    let table = table(comparison);
+    let table = table(comparison, None);
     out.push('\n');
     for (i, row) in table.iter().enumerate() {
         let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
@@ -69,7 +63,7 @@ pub fn html(comparison: &Comparison) -> String {
         let _ = writeln!(out, "<li>{}</li>", escape(&line));
     }
     out.push_str("</ul>\n<table>\n");
-    for (i, row) in table(comparison).iter().enumerate() {
+    for (i, row) in table(comparison, None).iter().enumerate() {
         let tag = if i == 0 { "th" } else { "td" };
         let cells: String = row.iter().map(|cell| format!("<{tag}>{}</{tag}>", escape(cell))).collect();
         let _ = writeln!(out, "<tr>{cells}</tr>");
@@ -118,30 +112,76 @@ pub fn json(comparison: &Comparison) -> String {
 fn variants(comparison: &Comparison) -> Vec<String> {
     let line = |variant: &crate::Variant| {
         let fio = if variant.fio.is_empty() { String::new() } else { format!(", {}", variant.fio.join(" ")) };
-        let boots =
-            if comparison.hint.is_some() { String::new() } else { format!("{} boots, ", variant.boots) };
-        format!("{}  {}: {boots}{} results{fio}", variant.letter, variant.name, variant.results)
+        let boots = if comparison.hint.is_some() {
+            String::new()
+        } else {
+            format!("{}, ", counted(variant.boots, "boot"))
+        };
+        format!("{}  {}: {boots}{}{fio}", variant.letter, variant.name, counted(variant.results, "result"))
     };
     comparison.variants.iter().map(line).collect()
 }
 
-/// Rows of cells of text; the first is the head.
-fn table(comparison: &Comparison) -> Vec<Vec<String>> {
+fn counted(count: usize, word: &str) -> String {
+    if count == 1 { format!("{count} {word}") } else { format!("{count} {word}s") }
+}
+
+/// One table where it fits into the width, else one for each variant beside the first.
+fn tables(comparison: &Comparison) -> Vec<Vec<Vec<String>>> {
+    let whole = table(comparison, None);
+    if comparison.variants.len() < 3 || set(&whole).lines().all(|line| line.chars().count() <= WIDTH) {
+        return vec![whole];
+    }
+    (1..comparison.variants.len()).map(|variant| table(comparison, Some(variant))).collect()
+}
+
+/// A table as text. A row that is too wide for one line has its label on a line of its own.
+fn set(table: &[Vec<String>]) -> String {
+    let columns = table.iter().map(Vec::len).max().unwrap_or(0);
+    let length = |text: &String| text.chars().count();
+    let widths: Vec<usize> = (0..columns)
+        .map(|i| table.iter().filter_map(|row| row.get(i)).map(length).max().unwrap_or(0))
+        .collect();
+    let apart = widths.iter().sum::<usize>() + GAP * columns.saturating_sub(1) > WIDTH;
+    let first = if apart { GAP } else { widths.first().copied().unwrap_or(0) };
+    let mut out = String::new();
+    for row in table {
+        let Some((label, cells)) = row.split_first() else { continue };
+        let mut line = if apart {
+            let _ = writeln!(out, "{label}");
+            " ".repeat(first)
+        } else {
+            format!("{label:<first$}")
+        };
+        for (cell, width) in cells.iter().zip(widths.iter().skip(1)) {
+            let _ = write!(line, "{:GAP$}{cell:>width$}", "");
+        }
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    out
+}
+
+/// Rows of cells of text; the first is the head. With one variant against the first, or with all.
+fn table(comparison: &Comparison, only: Option<usize>) -> Vec<Vec<String>> {
     let values = comparison.cells.iter().flat_map(|cell| cell.values.iter().flatten().copied());
     let (unit, scale) = unit(comparison.metric, values.fold(f64::INFINITY, f64::min));
-    let letters = comparison.variants.iter().map(|variant| &variant.letter);
+    let shown: Vec<usize> = match only {
+        Some(variant) => vec![0, variant],
+        None => (0..comparison.variants.len()).collect(),
+    };
+    let letter = |variant: &usize| comparison.variants[*variant].letter.clone();
     let mut head = vec![format!("cell ({unit})")];
-    head.extend(letters.clone().cloned());
-    for letter in letters.skip(1) {
+    head.extend(shown.iter().map(letter));
+    for letter in shown.iter().skip(1).map(letter) {
         head.extend([format!("{letter} vs A"), "95% interval".to_owned(), String::new()]);
     }
     let mut table = vec![head];
     for cell in &comparison.cells {
         let mut row = vec![cell.label.clone()];
-        row.extend(
-            cell.values.iter().map(|value| value.map_or("-".to_owned(), |value| digits(value / scale))),
-        );
-        cell.changes.iter().for_each(|change| row.extend(told(change)));
+        let value =
+            |variant: &usize| cell.values[*variant].map_or("-".to_owned(), |value| digits(value / scale));
+        row.extend(shown.iter().map(value));
+        shown.iter().skip(1).for_each(|variant| row.extend(told(&cell.changes[variant - 1])));
         table.push(row);
     }
     table

@@ -54,6 +54,6 @@ mod subject;
 pub use diff::{Damage, check as check_diff, has_diff};
 pub use draft::{Draft, WIDTH};
 pub use mail::{Attachment, Line, Mail, Person};
-pub use read::{Kind, LARGEST, Posted, ReadError, read};
+pub use read::{Kind, LARGEST, Posted, ReadError, kind, read};
 pub use series::{Patch, Problem, Series, series};
 pub use subject::Subject;

@@ -99,7 +99,8 @@ fn unpack(bytes: &[u8]) -> Result<Vec<u8>, ReadError> {
     if unpacked.len() as u64 > LARGEST { Err(ReadError::TooLarge) } else { Ok(unpacked) }
 }
 
-fn kind(bytes: &[u8]) -> Kind {
+/// What these bytes are, by their first lines. Compressed bytes are [`Kind::Text`].
+pub fn kind(bytes: &[u8]) -> Kind {
     let lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
     let mut lines = lines.skip_while(|line| line.is_empty()).take(LOOK).peekable();
     let Some(first) = lines.peek().copied() else { return Kind::Empty };

@@ -42,6 +42,7 @@ pub use findings::*;
 pub use gather::findings;
 pub use page::{Latencies, PlotChoice, PlotError, PlotKind, html, svg};
 pub use posted::{PostedFacts, PostedLine};
+pub use quantity::letter;
 pub use render::{Options, RenderError, csv, custom, json, markdown, text};
 pub use schema::{schema_data, schema_view};
 pub use template_problem::TemplateProblem;

@@ -135,7 +135,7 @@ pub(crate) fn seconds(ms: u64) -> String {
 }
 
 /// `A`, `B`, … `Z`, `AA`, …
-pub(crate) fn letter(index: usize) -> String {
+pub fn letter(index: usize) -> String {
     let last = char::from(b'A' + u8::try_from(index % 26).unwrap_or(0));
     if index < 26 { last.to_string() } else { format!("{}{last}", letter(index / 26 - 1)) }
 }

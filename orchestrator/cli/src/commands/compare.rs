@@ -1,10 +1,14 @@
 //! `kab compare`: fio results that somebody has, without a lab.
 
 use crate::exit::{Exit, Failure};
+use crate::progress::Lines;
 use clap::{Args, ValueEnum};
-use kab_compare::{Comparison, Gathering, Metric};
+use kab_compare::{Comparison, Gathering, Metric, Reading};
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 /// Compare fio results that you have: files, folders, mails
 #[derive(Args, Debug)]
@@ -80,8 +84,7 @@ enum FailOn {
 
 pub(crate) fn compare(command: &CompareCommand) -> Result<Exit, Failure> {
     let boots = Boots::of(command.boot_from.as_deref())?;
-    let mut gathering = Gathering::new(command.percentile.unwrap_or(99.0), command.boot_from.is_some());
-    gather(&command.inputs, &boots, &mut gathering)?;
+    let percent = command.percentile.unwrap_or(99.0);
     let metric = match (command.percentile, command.metric) {
         (Some(percent), _) if percent > 0.0 && percent < 100.0 => Metric::Percentile(percent),
         (Some(percent), _) => return Err(wrong(format!("--percentile {percent} is not between 0 and 100"))),
@@ -94,10 +97,15 @@ pub(crate) fn compare(command: &CompareCommand) -> Result<Exit, Failure> {
         Some(percent) => return Err(wrong(format!("--margin {percent} is not between 0 and 100"))),
         None => metric.default_margin(),
     };
+    let gathering = gather(&sources(&command.inputs, &boots)?, &boots, percent)?;
     let comparison = Comparison::of(&gathering, metric, margin);
     if comparison.cells.is_empty() {
         let why = comparison.remarks.first().map_or(String::new(), |r| format!(": {}: {}", r.input, r.text));
         return Err(wrong(format!("no result of fio that counts was found{why}")));
+    }
+    if command.fail_on.is_some() && !comparison.can_judge() {
+        let why = comparison.hint.unwrap_or_default();
+        return Err(wrong(format!("--fail-on needs verdicts, and there are none: {why}")));
     }
     let format = if command.json { Layout::Json } else { command.format };
     crate::print_out(&match format {
@@ -162,27 +170,70 @@ impl Boots {
     }
 }
 
-fn gather(inputs: &[String], boots: &Boots, gathering: &mut Gathering) -> Result<(), Failure> {
-    let mut variant = None;
+/// A file and what is known of it.
+struct FileOf {
+    /// Name of the variant; absent where the text above each result names it.
+    variant: Option<String>,
+    /// The boot that all of it belongs to.
+    boot: String,
+    path: PathBuf,
+}
+
+fn sources(inputs: &[String], boots: &Boots) -> Result<Vec<FileOf>, Failure> {
+    let mut sources = Vec::new();
+    let mut variant: Option<String> = None;
     for input in inputs {
         let named = input.split_once('=').filter(|(name, _)| !name.is_empty() && !name.contains(['/', '*']));
         let files = match named {
             Some((name, files)) => {
-                variant = Some(gathering.variant(name));
+                variant = Some(name.to_owned());
                 files
             }
             None => input,
         };
         for path in expand(files)? {
-            let bytes = read(&path)?;
-            let name = path.display().to_string();
-            match variant {
-                Some(variant) => gathering.add(variant, &boots.key(&path)?, &name, &bytes),
-                None => gathering.add_by_heading(&name, &bytes),
-            };
+            // Files without a variant are mails: each of their results stands for itself.
+            let boot = if variant.is_some() { boots.key(&path)? } else { String::new() };
+            sources.push(FileOf { variant: variant.clone(), boot, path });
         }
     }
-    Ok(())
+    let piped = sources.iter().filter(|source| source.path == Path::new("-")).count();
+    if piped > 1 {
+        return Err(wrong("standard input (`-`) can be read once".to_owned()));
+    }
+    Ok(sources)
+}
+
+/// Before anything is said of the progress.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// Reads all files, as many at once as there are CPUs, and keeps a few numbers of each.
+fn gather(sources: &[FileOf], boots: &Boots, percent: f64) -> Result<Gathering, Failure> {
+    let (lines, begun, done) = (Lines::new(), Instant::now(), AtomicUsize::new(0));
+    let readings = sources
+        .par_iter()
+        .map(|source| {
+            let bytes = read(&source.path)?;
+            let reading = Reading::of(&source.path.display().to_string(), &bytes, percent);
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            if begun.elapsed() > QUIET {
+                lines.show(&format!("{done} of {} files read", sources.len()));
+            }
+            Ok(reading)
+        })
+        .collect::<Result<Vec<Reading>, Failure>>()?;
+    drop(lines);
+    let mut gathering = Gathering::new(!matches!(boots, Boots::One));
+    for (source, reading) in sources.iter().zip(readings) {
+        match &source.variant {
+            Some(name) => {
+                let variant = gathering.variant(name);
+                gathering.add(variant, &source.boot, reading);
+            }
+            None => gathering.add_by_heading(reading),
+        }
+    }
+    Ok(gathering)
 }
 
 /// The files that an argument means: itself, all below a folder, or all that a glob matches.
