@@ -182,7 +182,13 @@ fn rows(samples: &[&Sample], metric: Metric) -> Vec<Row> {
 
 fn mean(input: &CellInput, variant: usize) -> Option<f64> {
     let values = kab_stats::Units::of_cell(input).values(variant);
-    (!values.is_empty()).then(|| (values.iter().sum::<f64>() / values.len() as f64).exp())
+    let mean = (!values.is_empty()).then(|| (values.iter().sum::<f64>() / values.len() as f64).exp());
+    mean.map(plain)
+}
+
+/// Without the last digits, which are the logarithm's.
+fn plain(value: f64) -> f64 {
+    format!("{value:.11e}").parse().unwrap_or(value)
 }
 
 fn change(judged: &kab_stats::CellVerdict) -> Change {
