@@ -51,6 +51,12 @@ pub enum JobError {
         /// The reason, a fragment.
         why: &'static str,
     },
+    /// A line break would end the option in a job file.
+    #[error("the value of {what:?} has a line break, which a job file cannot carry")]
+    Line {
+        /// Name of the option, or `target`.
+        what: String,
+    },
     /// A NUL cannot be passed in an argument.
     #[error("the value of {what:?} contains a NUL character")]
     Nul {
@@ -147,7 +153,7 @@ pub fn reported_jobs<S: AsRef<str>>(options: &[(S, S)]) -> usize {
     last(options, &["numjobs"]).and_then(|clones| clones.trim().parse().ok()).unwrap_or(1)
 }
 
-fn check<S: AsRef<str>>(job: &str, options: &[(S, S)]) -> Result<(), JobError> {
+pub(crate) fn check<S: AsRef<str>>(job: &str, options: &[(S, S)]) -> Result<(), JobError> {
     if !is_job_name(job) {
         return Err(JobError::Name { name: job.to_owned() });
     }

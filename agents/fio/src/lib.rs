@@ -1,7 +1,7 @@
 //! What fio is told and what it answers.
 //!
 //! Towards fio: [`argv`] renders a command line from the options a user wrote, to which kab adds only what
-//! changes nothing measured. [`lint()`], [`known_option`] and [`nearest_option`] say beforehand what would be
+//! changes nothing measured; [`job_file`] the same as a file. [`lint()`], [`known_option`] and [`nearest_option`] say beforehand what would be
 //! of no use or spoil a comparison.
 //!
 //! From fio: [`parse`] reads the JSON and JSON+ output of a run that kab started into a [`Report`]. [`read_any`] finds
@@ -19,6 +19,7 @@ mod decode;
 mod found;
 mod grade;
 mod job;
+mod job_file;
 mod json;
 mod lenient;
 mod lint;
@@ -41,6 +42,7 @@ pub use job::{
     Argument, JobError, JobSpec, TargetKind, arguments, argv, is_job_name, options_of, reported_jobs,
     reserved,
 };
+pub use job_file::{Section, job_file};
 pub use lint::{Warning, lint};
 pub use options::{known_option, nearest_option};
 pub use read::read_any;

@@ -130,3 +130,25 @@ fn sequential_order_is_warned_of() {
     assert!(err.contains("a drift of the board cannot be told from a difference"), "{err}");
     assert!(err.contains("e.yaml:6:19"), "{err}");
 }
+
+#[test]
+fn a_plan_is_a_job_file_for_fio() {
+    let bench = Bench::new();
+    bench.write(
+        "lab.yaml",
+        "boards: {vm: {arch: x86_64, boot: {qemu: {disks: [{nvme: {name: n-0, size: 1GiB}}]}}}}\n",
+    );
+    bench.write(
+        "e.yaml",
+        "name: e\nkernel: {repo: .}\nvariants: {a: {ref: v1}, b: {ref: v2}}\nboards: [vm]\ntarget: n-0\n\
+         workloads: [{name: w, fio: {bs: 4k, size: 64k, time_based: true, runtime: 50ms}, matrix: {rw: [randread, read]}}]\n",
+    );
+    let (out, _) = bench.expect(0, &["plan", "e.yaml", "--fio"]);
+    assert!(out.starts_with("; e, by kab: N_0=/dev/... fio FILE\n[global]\nstonewall\n"), "{out}");
+    assert!(out.contains("[w-randread]\nfilename=${N_0}\nallow_file_create=0\nbs=4k\n"), "{out}");
+    let (jobs, target) = (bench.write("e.fio", &out), bench.write("disk", &"x".repeat(1 << 16)));
+    let fio = std::process::Command::new("fio").env("N_0", &target).arg(&jobs).output().unwrap();
+    let told =
+        format!("{out}{}{}", String::from_utf8_lossy(&fio.stdout), String::from_utf8_lossy(&fio.stderr));
+    assert!(fio.status.success() && told.matches("err= 0").count() == 2, "{told}");
+}

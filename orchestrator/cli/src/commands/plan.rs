@@ -9,7 +9,9 @@ use crate::progress::{Lines, spoken};
 use crate::{interrupt, resolve};
 use clap::Args;
 use kab_kernels::{Kernels, look_at};
-use kab_model::{Applied, CommitInfo, Order, PinnedKernel, Plan, PlannedKernel, PlannedVariant, SeriesInfo};
+use kab_model::{
+    Applied, Cell, CommitInfo, Order, PinnedKernel, Plan, PlannedKernel, PlannedVariant, SeriesInfo,
+};
 use kab_plan::estimate;
 use std::fmt::Write;
 use std::time::Duration;
@@ -17,10 +19,16 @@ use tokio_util::sync::CancellationToken;
 
 /// Show what would be done: variants as commits, cells, order, time
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  kab plan ufs.yaml --lab lab.yaml")]
+#[command(
+    after_help = "Examples:\n  kab plan ufs.yaml --lab lab.yaml\n  kab plan ufs.yaml --fio > ufs.fio    the same workloads \
+                        without kab: UFS0=/dev/sdX fio ufs.fio"
+)]
 pub(crate) struct PlanCommand {
     #[command(flatten)]
     files: Files,
+    /// Print the cells as a fio job file instead. Targets are environment variables, which fio puts in.
+    #[arg(long)]
+    fio: bool,
 }
 
 /// A boot of an emulated board on a slow host.
@@ -28,7 +36,43 @@ const BOOT: Duration = Duration::from_secs(12);
 
 pub(crate) fn plan(command: &PlanCommand, places: &Places) -> Result<Exit, Failure> {
     let input = input::load(&command.files, places)?;
+    if command.fio {
+        crate::print_out(&job_file(&input)?)?;
+        return Ok(Exit::Done);
+    }
     interrupt::block_on(|stop| show(input, places, stop.in_order))
+}
+
+/// All cells as one job file.
+fn job_file(input: &Input) -> Result<String, Failure> {
+    let cells = kab_plan::expand(&input.experiment);
+    let plain = |text: &str| {
+        let keep = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+        text.chars().map(keep).collect::<String>()
+    };
+    let variable = |target: &str| plain(target).to_ascii_uppercase().replace(['-', '.'], "_");
+    let options = |cell: &Cell| -> Vec<(String, String)> {
+        cell.fio.iter().map(|option| (option.name.clone(), option.value.clone())).collect()
+    };
+    let target = |cell: &Cell| format!("${{{}}}", variable(&cell.target.0));
+    let parts: Vec<_> = cells.iter().map(|cell| (plain(&cell.id.0), target(cell), options(cell))).collect();
+    let sections: Vec<_> = parts
+        .iter()
+        .map(|(name, target, options)| kab_fio::Section {
+            name,
+            options,
+            target,
+            kind: kab_fio::TargetKind::Device,
+        })
+        .collect();
+    let mut targets: Vec<&str> = parts.iter().map(|(_, target, _)| target.as_str()).collect();
+    targets.sort_unstable();
+    targets.dedup();
+    let file = kab_fio::job_file(&sections).map_err(|error| Failure::new(Exit::Usage, error.to_string()))?;
+    let variables: Vec<String> =
+        targets.iter().map(|target| format!("{}=/dev/...", target.trim_matches(['$', '{', '}']))).collect();
+    let writes = if cells.iter().any(|cell| cell.writes) { "; IT WRITES to its targets" } else { "" };
+    Ok(format!("; {}, by kab: {} fio FILE{writes}\n{file}", input.experiment.name, variables.join(" ")))
 }
 
 async fn show(input: Input, places: &Places, cancel: CancellationToken) -> Result<Exit, Failure> {

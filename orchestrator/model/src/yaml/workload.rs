@@ -123,8 +123,17 @@ fn option(decoder: &mut Decoder<'_>, entry: &Entry) -> Option<FioOption> {
         return None;
     }
     let what = format!("the fio option `{}`", entry.key);
-    let value = decoder.parsed(&entry.value, &what, |text| scalar::text(&VALUE, text))?;
+    let value = decoder.parsed(&entry.value, &what, value)?;
     Some(FioOption { name: entry.key.clone(), value })
+}
+
+/// Text as it is, but for the truth values of YAML, which fio does not know.
+fn value(text: &str) -> Result<String, scalar::Problem> {
+    match text {
+        "true" => Ok("1".to_owned()),
+        "false" => Ok("0".to_owned()),
+        text => scalar::text(&VALUE, text),
+    }
 }
 
 fn not_reserved(decoder: &mut Decoder<'_>, entry: &Entry, context: &Context<'_>) {
@@ -168,7 +177,7 @@ fn axis(decoder: &mut Decoder<'_>, entry: &Entry) -> Vec<String> {
     let mut values: HashMap<String, Span> = HashMap::new();
     let mut ordered = Vec::new();
     for item in decoder.list(&entry.value, &entry.key) {
-        let Some(value) = decoder.item(item, &what, |text| scalar::text(&VALUE, text)) else { continue };
+        let Some(value) = decoder.item(item, &what, value) else { continue };
         if let Some(first) = values.insert(value.clone(), item.span) {
             decoder.repeated(item.span, &format!("the value `{value}` is listed twice"), first);
         }
