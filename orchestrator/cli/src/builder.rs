@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use kab_engine::{BuildFailure, BuildFault, Builder};
 use kab_kernels::{BuildError, BuildIdError, ConfigError, Kernels, MakeError, Progress, Settings};
 use kab_lifeline::Lifeline;
-use kab_model::{Arch, Artifact, PlannedVariant};
+use kab_model::{Arch, Artifact, KernelDifference, PlannedVariant};
 use std::error::Error;
 use tokio_util::sync::CancellationToken;
 
@@ -39,6 +39,10 @@ impl Builder for KernelBuilder {
         let report = |step: Progress| progress(kernel_line(&step));
         let built = self.kernels.build(variant, arch, &report, &self.cancel).await;
         built.map_err(|error| BuildFailure { fault: fault(&error), message: chain(&error) })
+    }
+
+    fn difference(&self, baseline: &Artifact, variant: &Artifact) -> KernelDifference {
+        kab_kernels::difference(baseline, variant)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The builder as the engine sees it; the command line injects the real one.
 
 use async_trait::async_trait;
-use kab_model::{Arch, Artifact, PlannedVariant};
+use kab_model::{Arch, Artifact, KernelDifference, PlannedVariant};
 
 /// Turns a variant into an artifact, from the cache or by building.
 #[async_trait]
@@ -13,6 +13,10 @@ pub trait Builder: Send + Sync {
         arch: Arch,
         progress: &(dyn Fn(String) + Send + Sync),
     ) -> Result<Artifact, BuildFailure>;
+
+    /// What `variant` has otherwise than `baseline`, both as [`Builder::build`] returned them. What cannot be read any more is
+    /// left out.
+    fn difference(&self, baseline: &Artifact, variant: &Artifact) -> KernelDifference;
 }
 
 /// Why there is no artifact: first error lines and the place of the log, for people.

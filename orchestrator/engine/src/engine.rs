@@ -165,6 +165,7 @@ impl Engine {
 
     async fn go_on(&mut self) -> Result<(), EngineError> {
         self.check_boards().await?;
+        self.compare()?;
         loop {
             match next(&self.plan, self.parts.log.run()) {
                 Next::Build(variant) => self.build(&variant).await?,
@@ -206,7 +207,10 @@ impl Engine {
 
     async fn build(&mut self, variant: &VariantName) -> Result<(), EngineError> {
         match self.make(variant).await? {
-            Ok(artifact) => self.built(variant, artifact),
+            Ok(artifact) => {
+                self.built(variant, artifact)?;
+                self.compare()
+            }
             Err(BuildFailure { fault: BuildFault::Variant, message }) => {
                 let (variant, arch) = (variant.clone(), self.plan.boards[0].arch());
                 self.append(Event::BuildFailed { variant, arch, error: message })
@@ -240,6 +244,21 @@ impl Engine {
         let bytes = std::fs::read(path).map_err(|source| EngineError::Work { path: path.clone(), source })?;
         let config = Some(self.parts.log.put(&bytes)?);
         self.append(Event::Built { variant: variant.clone(), artifact, config })
+    }
+
+    /// Records what tells kernels from the baseline's, for those that are there and were not compared yet.
+    fn compare(&mut self) -> Result<(), EngineError> {
+        let run = self.parts.log.run();
+        let there = |name| run.artifact(name).filter(|artifact| artifact.config.exists());
+        let Some(baseline) = there(&self.plan.baseline) else { return Ok(()) };
+        let names = self.plan.variants.iter().map(|variant| &variant.name);
+        let new = names.filter(|name| **name != self.plan.baseline && !run.differences.contains_key(name));
+        let compared = new.filter_map(|name| {
+            let difference = self.parts.builder.difference(baseline, there(name)?);
+            Some(Event::Compared { variant: name.clone(), difference: Box::new(difference) })
+        });
+        let events: Vec<Event> = compared.collect();
+        events.into_iter().try_for_each(|event| self.append(event))
     }
 
     /// Builds an image again that was removed from the cache since it was logged. Looked at once for each variant.

@@ -35,7 +35,14 @@ async fn a_run_without_trouble() {
         .map(str::to_owned)
     };
     let expected = [
-        &["opened", "built one", "built two", "accelerated b Tcg"].map(str::to_owned)[..],
+        &[
+            "opened",
+            "built one",
+            "built two",
+            "compared two: CONFIG_KEY key-one -> key-two",
+            "accelerated b Tcg",
+        ]
+        .map(str::to_owned)[..],
         &visit(0, "one", "stamp-one"),
         &visit(1, "two", "stamp-two"),
         &["finished".to_owned()],

@@ -3,14 +3,17 @@
 use crate::config::Config;
 use crate::device_tree;
 use crate::extras::files;
-use kab_model::{Artifact, KernelDifference, NodeChange, SymbolChange, TreeChange};
+use kab_model::{Artifact, DIFFERENCES_KEPT, KernelDifference, NodeChange, SymbolChange, TreeChange};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// What `variant` has otherwise than `baseline`. What cannot be read, or is not known of a kernel that somebody else built, is
 /// left out.
 pub fn difference(baseline: &Artifact, variant: &Artifact) -> KernelDifference {
-    KernelDifference { symbols: symbols(baseline, variant), nodes: nodes(baseline, variant) }
+    let (mut symbols, mut nodes) = (symbols(baseline, variant), nodes(baseline, variant));
+    symbols.truncate(DIFFERENCES_KEPT);
+    nodes.truncate(DIFFERENCES_KEPT);
+    KernelDifference { symbols, nodes }
 }
 
 fn symbols(baseline: &Artifact, variant: &Artifact) -> Vec<SymbolChange> {

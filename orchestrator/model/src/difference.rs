@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Everything that two artifacts differ in and that has a name; empty where nothing does.
+/// Symbols and nodes of one difference that are kept, of each kind.
+pub const DIFFERENCES_KEPT: usize = 1000;
+
+/// What two artifacts differ in and has a name, at most [`DIFFERENCES_KEPT`] of each kind; empty where nothing does.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelDifference {
     /// Symbols of the final `.config`, sorted by name, compilers' own (`CONFIG_CC_VERSION_TEXT` and the like) left out.

@@ -1,8 +1,8 @@
 //! The run log's vocabulary. Events are facts that happened; a newer kab reads all older ones.
 
 use crate::{
-    Accel, Arch, Artifact, BlobId, BoardName, Outcome, Plan, Posted, Reason, Sample, TrialKey, VariantName,
-    VisitKey,
+    Accel, Arch, Artifact, BlobId, BoardName, KernelDifference, Outcome, Plan, Posted, Reason, Sample,
+    TrialKey, VariantName, VisitKey,
 };
 use serde::{Deserialize, Serialize};
 
@@ -69,6 +69,13 @@ pub enum Event {
         arch: Arch,
         /// First error lines and the place of the log.
         error: String,
+    },
+    /// What a variant's kernel has otherwise than the baseline's, once both are there.
+    Compared {
+        /// The variant.
+        variant: VariantName,
+        /// Symbols and nodes.
+        difference: Box<KernelDifference>,
     },
     /// A visit begins: the board is about to boot.
     VisitStarted {

@@ -21,7 +21,9 @@ pub mod yaml;
 
 pub use artifact::{Artifact, Toolchain};
 pub use bins::LatencyBins;
-pub use difference::{KernelDifference, NodeChange, PropertyChange, SymbolChange, TreeChange};
+pub use difference::{
+    DIFFERENCES_KEPT, KernelDifference, NodeChange, PropertyChange, SymbolChange, TreeChange,
+};
 pub use event::{BootIdentity, BootProof, Event, FailureClass, FioExit, Logged, TrialRecord};
 pub use experiment::{
     Base, Change, ConfigItem, ConfigValue, Cooldown, Experiment, FioOption, Kernel, KernelSpec, Knob,

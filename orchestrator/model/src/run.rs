@@ -3,8 +3,8 @@
 //! Resume, `kab runs show` and reports all read this structure; nothing else interprets events.
 
 use crate::{
-    Accel, Artifact, BlobId, BoardName, BootProof, CellId, Event, FailureClass, Outcome, Plan,
-    PlannedVariant, Posted, Reason, Sample, TrialKey, TrialRecord, VariantName, VisitKey,
+    Accel, Artifact, BlobId, BoardName, BootProof, CellId, Event, FailureClass, KernelDifference, Outcome,
+    Plan, PlannedVariant, Posted, Reason, Sample, TrialKey, TrialRecord, VariantName, VisitKey,
 };
 use std::collections::BTreeMap;
 
@@ -17,6 +17,8 @@ pub struct Run {
     pub posted: Option<Posted>,
     /// Builds by variant.
     pub builds: BTreeMap<VariantName, BuildState>,
+    /// What kernels have otherwise than the baseline's, by variant; nothing is known of those that are not in it.
+    pub differences: BTreeMap<VariantName, KernelDifference>,
     /// Boards by name.
     pub boards: BTreeMap<BoardName, BoardRun>,
     /// Whether the plan was carried out as far as it can be.
@@ -133,6 +135,9 @@ impl Run {
             }
             Event::BuildFailed { variant, error, .. } => {
                 self.builds.insert(variant.clone(), BuildState::Failed(error.clone()));
+            }
+            Event::Compared { variant, difference } => {
+                self.differences.insert(variant.clone(), (**difference).clone());
             }
             Event::VisitStarted { visit } => self.visit_started(visit),
             Event::BootProved { visit, proof } => {

@@ -3,7 +3,8 @@
 use crate::findings::{Difference, Series, Variant};
 use crate::quantity::letter;
 use kab_model::{
-    Applied, BuildState, ConfigItem, ConfigValue, Plan, PlannedKernel, PlannedVariant, Run, Toolchain,
+    Applied, BuildState, ConfigItem, ConfigValue, DIFFERENCES_KEPT, Plan, PlannedKernel, PlannedVariant, Run,
+    Toolchain,
 };
 
 /// The plan stops listing changed files here.
@@ -106,6 +107,7 @@ fn differences(run: &Run, planned: &PlannedVariant, baseline: &PlannedVariant) -
     }
     found.extend(changes(run, planned, baseline));
     found.extend(config(run, planned, baseline));
+    found.extend(compared(run, planned));
     if cmdline(planned) != cmdline(baseline) {
         found.push(Difference::Cmdline {
             from: cmdline(baseline).to_owned(),
@@ -201,8 +203,33 @@ fn config(run: &Run, planned: &PlannedVariant, baseline: &PlannedVariant) -> Opt
     if !items.is_empty() {
         return Some(Difference::Config { items });
     }
+    if run.differences.get(&planned.name).is_some_and(|found| !found.symbols.is_empty()) {
+        return None;
+    }
     let (ours, theirs) = (digest(planned)?, digest(baseline)?);
     (ours != theirs).then_some(Difference::FinalConfig)
+}
+
+/// What tells the built kernels apart. Symbols that were asked for, which [`config`] tells, are left out.
+fn compared(run: &Run, planned: &PlannedVariant) -> Vec<Difference> {
+    let Some(difference) = run.differences.get(&planned.name) else { return Vec::new() };
+    let asked = |symbol: &str| {
+        let items = planned.source().map(|source| source.config.as_slice()).unwrap_or_default();
+        items.iter().any(|item| matches!(item, ConfigItem::Option { symbol: own, .. } if own == symbol))
+    };
+    let symbols: Vec<String> =
+        difference.symbols.iter().filter(|change| !asked(&change.symbol)).map(ToString::to_string).collect();
+    let nodes: Vec<String> = difference.nodes.iter().map(ToString::to_string).collect();
+    let mut found = Vec::new();
+    if !symbols.is_empty() {
+        let (count, more) = (symbols.len(), difference.symbols.len() >= DIFFERENCES_KEPT);
+        found.push(Difference::Symbols { symbols, count, more });
+    }
+    if !nodes.is_empty() {
+        let (count, more) = (nodes.len(), nodes.len() >= DIFFERENCES_KEPT);
+        found.push(Difference::Nodes { nodes, count, more });
+    }
+    found
 }
 
 /// What every variant was configured with, in the baseline's order.

@@ -167,8 +167,26 @@ pub enum Difference {
         /// The items with their signs.
         items: Vec<String>,
     },
-    /// The requested configuration is the same but the final one is not.
+    /// The requested configuration is the same but the final one is not, and how is not known.
     FinalConfig,
+    /// Symbols of the final configuration.
+    Symbols {
+        /// `CONFIG_X n -> y`, the first of them.
+        symbols: Vec<String>,
+        /// How many there are.
+        count: usize,
+        /// Whether the comparison stopped counting there.
+        more: bool,
+    },
+    /// Nodes of the device trees.
+    Nodes {
+        /// `/ufs: queues <0x1> -> <0x8>`, the first of them.
+        nodes: Vec<String>,
+        /// How many there are.
+        count: usize,
+        /// Whether the comparison stopped counting there.
+        more: bool,
+    },
     /// Commits that were reverted: `0123456789ab ("subject")`.
     Reverts {
         /// The commits.

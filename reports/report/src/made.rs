@@ -115,6 +115,16 @@ fn sentence(setting: &Setting, difference: &Difference) -> String {
         }
         Difference::Prebuilt => "a kernel that kab did not build".to_owned(),
         Difference::Placebo => "same source, functions aligned differently (layout noise)".to_owned(),
+        Difference::Symbols { count, more: true, .. } => format!("{count}+ symbols of the final .config"),
+        Difference::Symbols { symbols, count, .. } => {
+            let all = symbols.iter().map(|symbol| plain(symbol)).collect();
+            format!("final .config {}", some_of(all, *count, "symbols"))
+        }
+        Difference::Nodes { count, more: true, .. } => format!("{count}+ device tree nodes"),
+        Difference::Nodes { nodes, count, .. } => {
+            let all = nodes.iter().map(|node| clip(&setting.plain(node), 100)).collect();
+            format!("device tree {}", some_of(all, *count, "nodes"))
+        }
         Difference::FinalConfig => "final .config differs".to_owned(),
         Difference::Cmdline { from, to } => format!("cmdline {} -> {}", or_none(from), or_none(to)),
         Difference::Compiler { from, to } => format!("compiler {} -> {}", plain(from), plain(to)),

@@ -5,8 +5,9 @@
 mod support;
 
 use kab_model::{
-    Accel, Applied, CommitInfo, ConfigItem, ConfigValue, Knob, Outcome, PinnedFile, PlannedKernel, Run,
-    SeriesInfo,
+    Accel, Applied, BuildState, CommitInfo, ConfigItem, ConfigValue, Event, KernelDifference, Knob,
+    NodeChange, Outcome, PinnedFile, PlannedKernel, PropertyChange, Run, SeriesInfo, SymbolChange,
+    TreeChange, VariantName,
 };
 use kab_report::{Findings, Options, findings, markdown, text};
 use support::{Fate, Lab, meta, option, reason, source, three_kernels, two_kernels};
@@ -232,6 +233,47 @@ fn every_kind_of_variant_is_told() {
     let report = text(&findings(&run, &meta()), Options::default()).unwrap();
     assert!(!report.contains("/home"), "{report}");
     insta::assert_snapshot!(report);
+}
+
+#[test]
+fn what_tells_kernels_apart_is_named() {
+    let mut lab = Lab::new(&["vm-ufs"], &["base", "mcq dtb", "lockdep off"], 2);
+    lab.same_image = vec![1];
+    for variant in &mut lab.plan.variants {
+        variant.changed_files.clear();
+    }
+    source(&mut lab.plan.variants[1]).changes = vec![Applied::DeviceTree { source: "mcq.patch".to_owned() }];
+    let asked =
+        ConfigItem::Option { symbol: "CONFIG_PROVE_LOCKING".into(), value: ConfigValue::No, optional: false };
+    source(&mut lab.plan.variants[2]).config.push(asked);
+    let mut run = lab.run();
+    let Some(BuildState::Built(artifact)) = run.builds.get_mut(&VariantName("mcq dtb".into())) else {
+        panic!("not built")
+    };
+    artifact.dtbs_digest = Some("other".to_owned());
+    let queues =
+        PropertyChange { name: "queues".into(), from: Some("<0x1>".into()), to: Some("<0x8>".into()) };
+    let node = NodeChange {
+        node: "/soc@0/ufshc@1d84000".into(),
+        change: TreeChange::Changed(vec![queues]),
+        trees: vec!["qcom/sm8650-qrd.dtb".into()],
+    };
+    let nodes = KernelDifference { symbols: Vec::new(), nodes: vec![node] };
+    let off = |symbol: &str| SymbolChange { symbol: symbol.into(), from: Some("y".into()), to: None };
+    let symbols = vec![off("CONFIG_LOCKDEP"), off("CONFIG_PROVE_LOCKING"), off("CONFIG_TRACE_IRQFLAGS")];
+    let symbols = KernelDifference { symbols, nodes: Vec::new() };
+    for (name, difference) in [("mcq dtb", nodes), ("lockdep off", symbols)] {
+        run.apply(&Event::Compared { variant: name.into(), difference: Box::new(difference) });
+    }
+    let report = text(&findings(&run, &meta()), Options::default()).unwrap();
+    let flat = report.replace("\n  ", " ");
+    let tree =
+        "A->B: device tree only, by mcq.patch; device tree /soc@0/ufshc@1d84000: queues <0x1> -> <0x8>\n";
+    assert!(flat.contains(tree), "{report}");
+    let config = "A->C: config +CONFIG_PROVE_LOCKING=n; final .config CONFIG_LOCKDEP y -> n, \
+                  CONFIG_TRACE_IRQFLAGS y -> n\n";
+    assert!(flat.contains(config), "{report}");
+    assert!(!report.contains("identical") && !report.contains("final .config differs"), "{report}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::board::World;
 use async_trait::async_trait;
 use kab_engine::{BuildFailure, BuildFault, Builder};
-use kab_model::{Arch, Artifact, PlannedVariant};
+use kab_model::{Arch, Artifact, KernelDifference, PlannedVariant, SymbolChange};
 use std::sync::Arc;
 
 /// Builds whatever the world lets be built.
@@ -55,5 +55,12 @@ impl Builder for ScriptedBuilder {
             cached: false,
             build_ms: 1,
         })
+    }
+
+    /// The names of the two, as a symbol.
+    fn difference(&self, baseline: &Artifact, variant: &Artifact) -> KernelDifference {
+        let name = |artifact: &Artifact| Some(artifact.key.clone());
+        let change = SymbolChange { symbol: "CONFIG_KEY".into(), from: name(baseline), to: name(variant) };
+        KernelDifference { symbols: vec![change], nodes: Vec::new() }
     }
 }

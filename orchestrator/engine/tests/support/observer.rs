@@ -106,6 +106,10 @@ pub fn short(event: &Event) -> String {
         Event::Opened { .. } => "opened".into(),
         Event::Accelerated { board, accel, .. } => format!("accelerated {board} {accel:?}"),
         Event::Built { variant, .. } => format!("built {variant}"),
+        Event::Compared { variant, difference } => {
+            let symbols: Vec<String> = difference.symbols.iter().map(ToString::to_string).collect();
+            format!("compared {variant}: {}", symbols.join(", "))
+        }
         Event::BuildFailed { variant, error, .. } => format!("build failed {variant}: {error}"),
         Event::VisitStarted { visit } => format!("visit {} of {visit}", visit.visit),
         Event::BootProved { proof, .. } => format!("proved {}", proof.stamp),
