@@ -18,7 +18,7 @@ use crate::tools::{Compiler, ToolError, Tools, for_arch};
 use crate::tree::SourceTree;
 use kab_model::{Arch, Artifact, PinnedKernel, PlannedKernel, PlannedVariant, Toolchain};
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 /// Changed files from which nearly everything is built again.
@@ -128,6 +128,23 @@ impl Kernels {
         Ok(Cache::new(self.cache()).find(&key)?)
     }
 
+    /// How long a build would take, going by earlier builds of the same configuration; `None` where there was none of this
+    /// kind, or nothing is to be built.
+    pub async fn build_time(
+        &self,
+        variant: &PlannedVariant,
+        arch: Arch,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Duration>, BuildError> {
+        let Wanted::Built(source) = wanted(variant)? else { return Ok(None) };
+        let inputs = self.inputs(source, arch, cancel).await?;
+        let output = Output::new(&self.cache().join("out"), &inputs.recipe);
+        let Some(last) = output.last() else { return Ok(None) };
+        let changed = self.changed_since_last((&output, source), cancel).await?;
+        let ms = if changed.is_some() && last.partial_ms > 0 { last.partial_ms } else { last.full_ms };
+        Ok((ms > 0).then(|| Duration::from_millis(ms)))
+    }
+
     /// The artifact of a variant, built unless the cache has it. Builds of one cache run one after another.
     pub async fn build(
         &self,
@@ -213,7 +230,8 @@ impl Kernels {
         cancel: &CancellationToken,
     ) -> Result<(), BuildError> {
         let (make, output) = (&work.make, work.output);
-        let changed = self.changed_since_last(work, cancel).await?;
+        let started = Instant::now();
+        let changed = self.changed_since_last((work.output, work.source), cancel).await?;
         let path = make.output().join(".config");
         let config = if keeps_config(output, &path, changed.as_deref()) {
             Config::read(&path)?
@@ -226,7 +244,8 @@ impl Kernels {
             signing_key(self.cache(), make.output(), make.tools, cancel).await?;
         }
 
-        let last_full = output.last().map(|last| last.full_steps);
+        let last = output.last();
+        let last_full = last.as_ref().map(|last| last.full_steps);
         let estimate = if changed.is_none() { last_full } else { None };
         let log = make.log.path().to_owned();
         let mut done = 0;
@@ -246,7 +265,11 @@ impl Kernels {
         }
         let full_steps = if changed.is_none() { done } else { last_full.unwrap_or(done) };
         let config_digest = digest_of(&path).map_err(CacheError::at(&path))?;
-        let last = LastBuild { tree: work.source.tree.clone(), config_digest, full_steps };
+        let (full, partial) = last.map_or((0, 0), |last| (last.full_ms, last.partial_ms));
+        let took = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let (full_ms, partial_ms) = if changed.is_none() { (took, partial) } else { (full, took) };
+        let tree = work.source.tree.clone();
+        let last = LastBuild { tree, config_digest, full_steps, full_ms, partial_ms };
         output.remember(&last).map_err(CacheError::at(output.folder()))?;
         Ok(())
     }
@@ -254,11 +277,11 @@ impl Kernels {
     /// Files that differ from what was built last in this output folder; `None` if those are nearly all.
     async fn changed_since_last(
         &self,
-        work: &Work<'_>,
+        (output, source): (&Output, &PinnedKernel),
         cancel: &CancellationToken,
     ) -> Result<Option<Vec<String>>, BuildError> {
-        let Some(last) = work.output.last() else { return Ok(None) };
-        let changed = self.mirror().changed_files(&last.tree, &work.source.tree, NEARLY_ALL, cancel).await;
+        let Some(last) = output.last() else { return Ok(None) };
+        let changed = self.mirror().changed_files(&last.tree, &source.tree, NEARLY_ALL, cancel).await;
         match changed {
             Ok(files) => Ok((files.len() < NEARLY_ALL).then_some(files)),
             Err(error) if error.is_cancelled() => Err(error.into()),

@@ -28,6 +28,12 @@ pub(crate) struct LastBuild {
     pub(crate) config_digest: String,
     /// Steps of the last build that had (nearly) everything to do.
     pub(crate) full_steps: usize,
+    /// Wall time of that build, milliseconds; 0 where no kab has noted it.
+    #[serde(default)]
+    pub(crate) full_ms: u64,
+    /// Wall time of the last build that had little to do, milliseconds; 0 as long as there was none.
+    #[serde(default)]
+    pub(crate) partial_ms: u64,
 }
 
 /// One output folder.

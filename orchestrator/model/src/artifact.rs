@@ -17,6 +17,17 @@ pub enum Toolchain {
     Cross(String),
 }
 
+impl std::fmt::Display for Toolchain {
+    /// The compiler, without its version.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Gcc => write!(f, "gcc"),
+            Self::Llvm => write!(f, "LLVM"),
+            Self::Cross(prefix) => write!(f, "{prefix}gcc"),
+        }
+    }
+}
+
 /// A built kernel in the cache.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Artifact {

@@ -171,6 +171,25 @@ pub enum ConfigItem {
     },
 }
 
+impl std::fmt::Display for ConfigItem {
+    /// As the experiment writes it; of a path only the file's name, for a report is public.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Base(target) => write!(f, "{target}"),
+            Self::Fragment(path) => {
+                let name = path.file_name().map(|name| name.to_string_lossy());
+                write!(f, "{}", name.as_deref().unwrap_or("fragment"))
+            }
+            Self::Option { symbol, value, .. } => match value {
+                ConfigValue::Yes => write!(f, "{symbol}=y"),
+                ConfigValue::Module => write!(f, "{symbol}=m"),
+                ConfigValue::No => write!(f, "{symbol}=n"),
+                ConfigValue::Text(text) => write!(f, "{symbol}={text}"),
+            },
+        }
+    }
+}
+
 /// The value of a configuration symbol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -12,7 +12,7 @@ mod next;
 mod trials;
 
 pub use cells::{cell_of, expand};
-pub use estimate::{Estimate, estimate};
+pub use estimate::{Estimate, estimate, visit_of};
 pub use make::{PlanError, ResolvedVariant, make_plan};
 pub use next::{INTERRUPTED, Next, next, outstanding_visits, outstanding_visits_of_round};
 pub use trials::{NextTrial, Unmeasured, next_trial, unmeasured};

@@ -3,8 +3,7 @@
 use crate::findings::{Difference, Series, Variant};
 use crate::quantity::letter;
 use kab_model::{
-    Applied, BuildState, ConfigItem, ConfigValue, DIFFERENCES_KEPT, Plan, PlannedKernel, PlannedVariant, Run,
-    Toolchain,
+    Applied, BuildState, ConfigItem, DIFFERENCES_KEPT, Plan, PlannedKernel, PlannedVariant, Run,
 };
 
 /// The plan stops listing changed files here.
@@ -198,8 +197,7 @@ fn config(run: &Run, planned: &PlannedVariant, baseline: &PlannedVariant) -> Opt
     let (ours, theirs) = (&planned.source()?.config, &baseline.source()?.config);
     let added = ours.iter().filter(|item| !theirs.contains(item)).map(|item| ('+', item));
     let missing = theirs.iter().filter(|item| !ours.contains(item)).map(|item| ('-', item));
-    let items: Vec<String> =
-        missing.chain(added).map(|(sign, item)| format!("{sign}{}", config_item(item))).collect();
+    let items: Vec<String> = missing.chain(added).map(|(sign, item)| format!("{sign}{item}")).collect();
     if !items.is_empty() {
         return Some(Difference::Config { items });
     }
@@ -239,23 +237,7 @@ pub(crate) fn common_config(plan: &Plan) -> Vec<String> {
     };
     let built = || plan.variants.iter().filter_map(PlannedVariant::source);
     let everywhere = |item: &&ConfigItem| built().all(|source| source.config.contains(item));
-    baseline.config.iter().filter(everywhere).map(config_item).collect()
-}
-
-/// An item as the experiment writes it; of a path only the file's name, for a report is public.
-fn config_item(item: &ConfigItem) -> String {
-    match item {
-        ConfigItem::Base(target) => target.clone(),
-        ConfigItem::Fragment(path) => {
-            path.file_name().map_or_else(|| "fragment".to_owned(), |name| name.to_string_lossy().into_owned())
-        }
-        ConfigItem::Option { symbol, value, .. } => match value {
-            ConfigValue::Yes => format!("{symbol}=y"),
-            ConfigValue::Module => format!("{symbol}=m"),
-            ConfigValue::No => format!("{symbol}=n"),
-            ConfigValue::Text(text) => format!("{symbol}={text}"),
-        },
-    }
+    baseline.config.iter().filter(everywhere).map(ToString::to_string).collect()
 }
 
 fn cmdline(variant: &PlannedVariant) -> &str {
@@ -264,11 +246,8 @@ fn cmdline(variant: &PlannedVariant) -> &str {
 
 /// Where one of the two was not built, only what was asked for can be compared.
 fn compilers(run: &Run, baseline: &PlannedVariant, planned: &PlannedVariant) -> (String, String) {
-    let asked = |variant: &PlannedVariant| match variant.source().map(|source| &source.toolchain) {
-        Some(Toolchain::Gcc) => "gcc".to_owned(),
-        Some(Toolchain::Llvm) => "LLVM".to_owned(),
-        Some(Toolchain::Cross(prefix)) => format!("{prefix}gcc"),
-        None => String::new(),
+    let asked = |variant: &PlannedVariant| {
+        variant.source().map(|source| source.toolchain.to_string()).unwrap_or_default()
     };
     match (run.artifact(&baseline.name), run.artifact(&planned.name)) {
         (Some(from), Some(to)) => (from.compiler.clone(), to.compiler.clone()),

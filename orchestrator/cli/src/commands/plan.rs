@@ -10,9 +10,9 @@ use crate::{interrupt, resolve};
 use clap::Args;
 use kab_kernels::{Kernels, look_at};
 use kab_model::{
-    Applied, Cell, CommitInfo, Order, PinnedKernel, Plan, PlannedKernel, PlannedVariant, SeriesInfo,
+    Applied, Artifact, Cell, CommitInfo, Order, PinnedKernel, Plan, PlannedKernel, PlannedVariant, SeriesInfo,
 };
-use kab_plan::estimate;
+use kab_plan::{estimate, visit_of};
 use std::fmt::Write;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -137,16 +137,82 @@ async fn explain_variant(
     if let Some(twin) = twin(plan, variant) {
         let _ = writeln!(out, "  the same kernel as {:?}: nothing but noise can differ", twin.name.0);
     }
-    let state = match kernels.cached(variant, board.arch(), cancel).await {
+    for item in requested(plan, variant) {
+        let _ = writeln!(out, "  {item}");
+    }
+    let found = kernels.cached(variant, board.arch(), cancel).await;
+    if let Ok(Some(artifact)) = &found {
+        explain_built(out, plan, (variant, artifact), kernels, cancel).await;
+    }
+    let state = match found {
         Ok(Some(artifact)) => format!("built: {}", artifact.release),
-        Ok(None) => "to be built".to_owned(),
+        Ok(None) => match kernels.build_time(variant, board.arch(), cancel).await {
+            Ok(Some(time)) => format!("to be built, about {} going by the last build", spoken(time)),
+            _ => "to be built, the first of its configuration here: how long is not known".to_owned(),
+        },
         Err(error) if error.is_cancelled() => return Err(Failure::new(Exit::Interrupted, "interrupted")),
         Err(error) => format!("cannot be built here: {}", chain(&error)),
     };
     if variant.source().is_some() {
         let _ = writeln!(out, "  {} kernel {state}", board.arch().kernel_name());
     }
+    let visit = visit_of(plan, variant).saturating_add(BOOT);
+    let _ = writeln!(out, "  a visit takes about {}", spoken(visit));
     Ok(())
+}
+
+/// What was asked for otherwise than for the baseline, besides source.
+fn requested(plan: &Plan, variant: &PlannedVariant) -> Vec<String> {
+    let mut lines = Vec::new();
+    let Some(baseline) = plan.variant(&plan.baseline).filter(|baseline| baseline.name != variant.name) else {
+        return lines;
+    };
+    if let (Some(ours), Some(theirs)) = (variant.source(), baseline.source()) {
+        let own =
+            ours.config.iter().filter(|item| !theirs.config.contains(item)).map(|item| format!("+{item}"));
+        let lost =
+            theirs.config.iter().filter(|item| !ours.config.contains(item)).map(|item| format!("-{item}"));
+        let items: Vec<String> = lost.chain(own).collect();
+        if !items.is_empty() {
+            lines.push(format!("config {}", some(&items)));
+        }
+        if ours.toolchain != theirs.toolchain {
+            lines.push(format!("toolchain {}, the baseline's is {}", ours.toolchain, theirs.toolchain));
+        }
+    }
+    let words = |variant: &PlannedVariant| variant.cmdline.clone().unwrap_or_else(|| "none".to_owned());
+    if variant.cmdline != baseline.cmdline {
+        lines.push(format!("command line {}, the baseline's is {}", words(variant), words(baseline)));
+    }
+    lines.extend(variant.fio.iter().map(|option| format!("fio {}={}", option.name, option.value)));
+    lines.extend(variant.knobs.iter().map(|knob| format!("knob {}={}", knob.name, knob.value)));
+    lines
+}
+
+/// What tells a kernel that is there from the baseline's, if that is there too.
+async fn explain_built(
+    out: &mut String,
+    plan: &Plan,
+    (variant, artifact): (&PlannedVariant, &Artifact),
+    kernels: &Kernels,
+    cancel: &CancellationToken,
+) {
+    let Some(baseline) = plan.variant(&plan.baseline).filter(|baseline| baseline.name != variant.name) else {
+        return;
+    };
+    let Ok(Some(other)) = kernels.cached(baseline, artifact.arch, cancel).await else { return };
+    let found = kab_kernels::difference(&other, artifact);
+    let symbols: Vec<String> = found.symbols.iter().map(ToString::to_string).collect();
+    let nodes: Vec<String> = found.nodes.iter().map(ToString::to_string).collect();
+    for (what, one, items) in [("final .config", "symbol", symbols), ("device tree", "node", nodes)] {
+        if !items.is_empty() {
+            let many = format!("{one}s");
+            let _ = writeln!(out, "  {what} differs in {}: {}", count(items.len(), one, &many), some(&items));
+        }
+    }
+    if other.image_digest == artifact.image_digest {
+        let _ = writeln!(out, "  the same image as the baseline's, byte by byte");
+    }
 }
 
 /// Where a kernel comes from and what was applied, one line for each change.
