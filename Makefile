@@ -52,8 +52,9 @@ test-browser:
 	@if command -v cargo-nextest >/dev/null; then cargo nextest run --locked -p kab-report --profile browser; \
 	else cargo test --locked -p kab-report -- chromium_ --nocapture; fi
 
-# Real kernels, cross-built for 64-bit Arm with device trees and modules, twice (ten minutes and more).
+# Real kernels, cross-built for 64-bit Arm by gcc and clang, with device trees and modules, twice (ten minutes and more).
 test-kernel: packages source
+	bash labs/demo/llvm.sh
 	@if command -v cargo-nextest >/dev/null; then cargo nextest run --locked -p kab-kernels --profile kernel; \
 	else cargo test --locked -p kab-kernels -- kernel_build_ --test-threads=1 --nocapture; fi
 

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use tokio_util::sync::CancellationToken;
 
 /// Serves a local repository: without searching for deltas, which takes minutes where objects are loose and saves
-/// nothing between two folders of one disk.
+/// nothing between two folders of one disk. A partial clone may get what it lacks from where it came from, which git refuses to
+/// servers of others' repositories; this one is the user's own.
 const UPLOAD_PACK: &str =
-    "git -c pack.window=0 -c pack.compression=1 -c core.hooksPath=/dev/null upload-pack";
+    "GIT_NO_LAZY_FETCH=0 git -c pack.window=0 -c pack.compression=1 -c core.hooksPath=/dev/null upload-pack";
 
 /// The mirror of one cache.
 #[derive(Clone, Debug)]

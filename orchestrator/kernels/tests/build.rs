@@ -4,7 +4,7 @@
 mod mini;
 
 use kab_kernels::{BuildError, ConfigError, MakeError, Obstacle, Progress, ToolError};
-use kab_model::{Arch, ConfigItem, ConfigValue, KernelSpec};
+use kab_model::{Arch, Base, ConfigItem, ConfigValue, KernelSpec};
 use mini::{Mini, option, planned, steps};
 use std::path::Path;
 use std::process::Command;
@@ -245,4 +245,48 @@ async fn compilers_are_called_through_ccache_where_it_is_installed() {
     let without = plain.build(&variant, Arch::X86_64, &|_| {}, &cancel).await.unwrap();
     assert_eq!(std::fs::read_to_string(&calls).unwrap(), seen);
     assert_eq!((with.key, with.image_digest), (without.key, without.image_digest));
+}
+
+#[tokio::test]
+async fn another_compiler_makes_another_artifact() {
+    let mini = Mini::new();
+    let variant = planned(&mini.spec(), mini.resolve(&mini.spec()).await.unwrap());
+    let with = |folder: &str, version: &str| {
+        let folder = mini.root().join(folder);
+        std::fs::create_dir(&folder).unwrap();
+        let body = format!(
+            "[ \"$1\" = --version ] && echo 'gcc (Other) {version}' && exit\nexec /usr/bin/gcc \"$@\""
+        );
+        mini.script(&folder.join("gcc"), &body);
+        let mut path = folder.into_os_string();
+        path.push(":");
+        path.push(mini.search_path());
+        mini.kernels_with(|settings| settings.search_path = path)
+    };
+    let (old, new) = (with("old", "1.0"), with("new", "2.0"));
+    let cancel = CancellationToken::new();
+    let first = old.build(&variant, Arch::X86_64, &|_| {}, &cancel).await.unwrap();
+    assert_eq!(first.compiler, "gcc (Other) 1.0");
+    assert!(new.cached(&variant, Arch::X86_64, &cancel).await.unwrap().is_none());
+    let second = new.build(&variant, Arch::X86_64, &|_| {}, &cancel).await.unwrap();
+    assert!(!second.cached && second.key != first.key, "{second:?}");
+    assert!(old.cached(&variant, Arch::X86_64, &cancel).await.unwrap().is_some(), "both stay");
+}
+
+#[tokio::test]
+async fn how_long_a_build_takes_is_known_from_the_last_one() {
+    let mini = Mini::new();
+    let cancel = CancellationToken::new();
+    let base = planned(&mini.spec(), mini.resolve(&mini.spec()).await.unwrap());
+    let kernels = mini.kernels();
+    assert_eq!(kernels.build_time(&base, Arch::X86_64, &cancel).await.unwrap(), None);
+    let started = std::time::Instant::now();
+    kernels.build(&base, Arch::X86_64, &|_| {}, &cancel).await.unwrap();
+    let took = started.elapsed();
+    mini.edit("ufs.c", "return 1;", "return 2;");
+    mini.commit("ufs: two");
+    let next = KernelSpec { base: Base::Ref("main".into()), ..mini.spec() };
+    let next = planned(&next, mini.resolve(&next).await.unwrap());
+    let told = kernels.build_time(&next, Arch::X86_64, &cancel).await.unwrap().unwrap();
+    assert!(!told.is_zero() && told <= took, "{told:?} of {took:?}");
 }

@@ -133,3 +133,24 @@ async fn kernel_build_for_arm64_is_the_same_everywhere_and_a_second_variant_cost
     assert_eq!((&again.image_digest, &again.build_id), (&base.image_digest, &base.build_id));
     assert_eq!((again.dtbs_digest, again.modules_digest), (base.dtbs_digest, base.modules_digest));
 }
+
+/// Cross-built without a prefix: clang knows all architectures.
+#[tokio::test]
+async fn kernel_build_with_clang_for_arm64() {
+    let root = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let config = vec![
+        ConfigItem::Base("tinyconfig".into()),
+        option("CONFIG_MODULES", ConfigValue::Yes, false),
+        option("CONFIG_PRINTK", ConfigValue::Yes, false),
+        option("CONFIG_CRYPTO", ConfigValue::Yes, false),
+        option("CONFIG_CRYPTO_SHA512", ConfigValue::Module, false),
+    ];
+    let spec = KernelSpec { config, toolchain: Toolchain::Llvm, ..spec() };
+    let (built, seconds) = build(root.path(), &spec).await;
+    println!("CPU seconds: {seconds:.1} with {}", built.compiler);
+    assert!(built.compiler.contains("clang version"), "{}", built.compiler);
+    assert_eq!(&std::fs::read(&built.image).unwrap()[56..60], b"ARM\x64");
+    let config = std::fs::read_to_string(&built.config).unwrap();
+    assert!(config.contains("CONFIG_CC_IS_CLANG=y") && config.contains("CONFIG_LD_IS_LLD=y"));
+    assert!(built.modules.is_some());
+}

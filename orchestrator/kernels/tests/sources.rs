@@ -4,10 +4,11 @@
 
 mod mini;
 
-use kab_kernels::{ResolveError, Resolved};
+use kab_kernels::{Progress, ResolveError, Resolved};
 use kab_model::{Applied, Base, Change, KernelSpec, SeriesSource, SeriesSpec};
 use mini::Mini;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 async fn all(mini: &Mini, spec: &KernelSpec) -> Result<Vec<Resolved>, ResolveError> {
@@ -92,6 +93,65 @@ async fn a_working_tree_of_a_shallow_clone_and_a_worktree_are_read_too() {
         assert!(show(&mini, &taken, "ufs.c").contains(wanted));
         assert_eq!(show(&mini, &taken, "nvme.c"), "int nvme;");
     }
+}
+
+#[tokio::test]
+async fn a_partial_clone_gets_what_it_lacks() {
+    let mini = Mini::new();
+    three_commits(&mini);
+    let head = mini.git(&["rev-parse", "HEAD"]);
+    mini.git(&["config", "uploadpack.allowFilter", "true"]);
+    mini.git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
+    let url = format!("file://{}", mini.repo().display());
+    let bare = mini.root().join("partial.git");
+    mini.git(&["clone", "--quiet", "--bare", "--filter=blob:none", &url, bare.to_str().unwrap()]);
+    let partial = |base: Base, changes| KernelSpec {
+        repo: bare.to_str().unwrap().to_owned(),
+        base,
+        changes,
+        ..mini.spec()
+    };
+    let named = mini.resolve(&partial(Base::Ref("main".into()), Vec::new())).await.unwrap();
+    assert_eq!(named.commit, head);
+    assert!(show(&mini, &named, "ufs.c").contains("return 3;"));
+    let change = Change::Revert(vec!["main".into()]);
+    let reverted = mini.resolve(&partial(Base::Ref("main".into()), vec![change])).await.unwrap();
+    assert!(show(&mini, &reverted, "ufs.c").contains("return 2;"));
+    // A working tree that has fetched only what is checked out.
+    let tree = mini.root().join("partial");
+    mini.git(&["clone", "--quiet", "--filter=blob:none", &url, tree.to_str().unwrap()]);
+    std::fs::write(tree.join("nvme.c"), "int nvme;\n").unwrap();
+    let repo = tree.to_str().unwrap().to_owned();
+    let taken = mini.resolve(&KernelSpec { repo, base: Base::Tree, ..mini.spec() }).await.unwrap();
+    assert!(show(&mini, &taken, "ufs.c").contains("return 3;"));
+    assert_eq!(show(&mini, &taken, "nvme.c"), "int nvme;");
+}
+
+#[tokio::test]
+async fn a_url_is_fetched_once_and_again_where_it_moved() {
+    let mini = Mini::new();
+    // Below a hundred objects git shows no progress of the transfer.
+    for number in 0..120 {
+        std::fs::write(mini.repo().join(format!("{number}.c")), format!("int x{number};\n")).unwrap();
+    }
+    mini.commit("many");
+    let url = format!("file://{}", mini.repo().display());
+    let spec = KernelSpec { repo: url.clone(), base: Base::Ref("main".into()), ..mini.spec() };
+    let fetches = async || {
+        let seen = Mutex::new(Vec::new());
+        let report = |progress| seen.lock().unwrap().push(progress);
+        let found = mini.kernels().resolve(&spec, &report, &CancellationToken::new()).await.unwrap();
+        (found[0].commit.clone(), seen.into_inner().unwrap())
+    };
+    let (first, progress) = fetches().await;
+    assert_eq!(progress[0], Progress::Fetching { repo: url.clone(), percent: None });
+    assert!(progress.contains(&Progress::Fetching { repo: url.clone(), percent: Some(100) }), "{progress:?}");
+    assert_eq!(fetches().await, (first.clone(), Vec::new()), "nothing is fetched twice");
+    mini.edit("ufs.c", "return 1;", "return 2;");
+    mini.commit("ufs: two");
+    let (second, progress) = fetches().await;
+    assert_eq!(second, mini.git(&["rev-parse", "HEAD"]));
+    assert!(first != second && !progress.is_empty());
 }
 
 #[tokio::test]
@@ -288,6 +348,9 @@ async fn what_keeps_a_series_from_being_applied_has_its_own_message() {
         --- a/ufs.c\n+++ b/ufs.c\n@@ -1 +1 @@\n-a\n+b\n--x--\n";
     let error = refusal(&mini, &with(&mini, &write(&mini, "attached.eml", attached))).await;
     assert!(error.contains("has its diff in an attachment, two.patch"), "{error}");
+    let cut = mails[1].split("\n@@").next().unwrap().to_owned() + "\n@@ -1,9 +1,9 @@\n /* A";
+    let error = refusal(&mini, &with(&mini, &write(&mini, "cut.patch", cut))).await;
+    assert!(error.starts_with("cut.patch cannot be applied: ") && error.contains("is damaged"), "{error}");
     // Without the blobs' ids git cannot see that the file goes by another name here.
     let no_ids = mails[1].lines().filter(|line| !line.starts_with("index ")).map(|line| format!("{line}\n"));
     let other = no_ids.collect::<String>().replace("a/ufs.c", "a/mmc.c").replace("b/ufs.c", "b/mmc.c");
