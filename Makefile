@@ -53,10 +53,10 @@ test-browser:
 	else cargo test --locked -p kab-report -- chromium_ --nocapture; fi
 
 # Real kernels, cross-built for 64-bit Arm by gcc and clang, with device trees and modules, twice (ten minutes and more).
-test-kernel: packages source
+test-kernel: packages source agent
 	bash labs/demo/llvm.sh
-	@if command -v cargo-nextest >/dev/null; then cargo nextest run --locked -p kab-kernels --profile kernel; \
-	else cargo test --locked -p kab-kernels -- kernel_build_ --test-threads=1 --nocapture; fi
+	@if command -v cargo-nextest >/dev/null; then cargo nextest run --locked -p kab-kernels -p kab --profile kernel; \
+	else cargo test --locked -p kab-kernels -p kab -- kernel_build_ --test-threads=1 --nocapture; fi
 
 test-long: packages source agent
 	KAB_TEST_KILLS=20 $(MAKE) test-fast test-qemu test-browser test-kernel

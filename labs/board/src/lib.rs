@@ -67,6 +67,8 @@ pub struct Prepared {
 pub struct BootRequest {
     /// Boot image on the host.
     pub image: PathBuf,
+    /// Its modules on the host, a cpio archive of `lib/modules/…`; absent where it has none.
+    pub modules: Option<PathBuf>,
     /// Variant's command line and stamp, put after the board's own.
     pub cmdline: String,
     /// Accelerator that [`Board::prepare`] decided.

@@ -40,6 +40,7 @@ async fn run() -> Result<(), Box<dyn std::error::Error>> {
     eprintln!("{prepared:?}");
     let request = BootRequest {
         image: image.into(),
+        modules: None,
         cmdline: args.next().unwrap_or_default(),
         accel: prepared.accel,
         emulator: prepared.emulator,

@@ -68,6 +68,7 @@ impl Lab {
     fn request(&self) -> BootRequest {
         BootRequest {
             image: "/nonexistent/bzImage".into(),
+            modules: None,
             cmdline: "x=1 kab=12ab".into(),
             accel: Accel::Tcg,
             emulator: "QEMU emulator version 10.0.2 (x)".into(),
@@ -190,6 +191,31 @@ async fn disks_are_fresh_sparse_and_gone_afterwards() {
     let disks = lab.read("disks");
     assert!(disks.trim_end().ends_with("0-nvme0.img 1073741824 0"), "{disks}");
     assert_eq!(std::fs::read_dir(lab.folder.path().join("work")).unwrap().count(), 0);
+}
+
+/// Keeps the initramfs that it was given.
+const KEEP: &str =
+    "while [ $# -gt 0 ]; do [ \"$1\" = -initrd ] && cp \"$2\" $FOLDER/initrd; shift; done; exit 1";
+
+#[tokio::test]
+async fn modules_stand_behind_the_user_space_of_the_board() {
+    let lab = Lab::new(KEEP);
+    lab.boot_error().await;
+    let initrd = lab.folder.path().join("initrd");
+    let plain = std::fs::read(&initrd).unwrap();
+    let modules = lab.folder.path().join("modules.cpio");
+    std::fs::write(&modules, "070701 and a module.").unwrap();
+    let request = BootRequest { modules: Some(modules.clone()), ..lab.request() };
+    lab.board(|_| ()).boot(&request).await.err().unwrap();
+    let both = std::fs::read(&initrd).unwrap();
+    let at = both.len() - 20;
+    assert_eq!(&both[at..], b"070701 and a module.");
+    assert!(at.is_multiple_of(4) && both.starts_with(&plain) && at - plain.len() < 4);
+    std::fs::remove_file(&modules).unwrap();
+    match lab.board(|_| ()).boot(&request).await.err().unwrap() {
+        BootError::Lab { cause } => assert!(cause.contains("modules.cpio into the initramfs"), "{cause}"),
+        BootError::Kernel { cause, .. } => panic!("blamed on the kernel: {cause}"),
+    }
 }
 
 #[tokio::test]

@@ -51,3 +51,34 @@ fn qemu_a_prebuilt_kernel_is_booted_and_told_from_others() {
     let (plan, _) = bench.expect(0, &["plan", "e.yaml"]);
     assert!(plan.contains(&format!("bzImage -> {}", stock.release)), "{plan}");
 }
+
+/// The disk's driver is a module of one variant: without it there is no disk, and with it nothing else differs. Needs a
+/// second kernel from scratch, so `make test-kernel` runs it.
+#[test]
+fn kernel_build_of_modules_goes_to_the_board_with_its_kernel() {
+    let bench = Bench::new();
+    bench.write("lab.yaml", LAB);
+    let config = "[CONFIG_MODULES=y, CONFIG_MODULE_UNLOAD=y, CONFIG_NVME_CORE=m, CONFIG_BLK_DEV_NVME=m]";
+    let variants =
+        format!("{{stock: {{ref: linux-source}}, as module: {{ref: linux-source, config: {config}}}}}");
+    bench.write("e.yaml", &experiment(&variants, "{visits: 1, trials: 1, warmup: 0}", FIO));
+    let (report, _) = bench.expect(0, &["run", "e.yaml"]);
+    println!("{report}");
+    bench.wait_until_gone("after the run");
+    let run = bench.reader().run().unwrap();
+    assert!(run.finished);
+    assert_eq!(complete_visits(&run), 2, "both find their disk");
+    let artifact = run.artifact(&VariantName("as module".into())).unwrap();
+    assert!(artifact.modules.is_some());
+    let compared = &run.differences[&VariantName("as module".into())];
+    let symbols: Vec<String> = compared.symbols.iter().map(ToString::to_string).collect();
+    assert!(symbols.contains(&"CONFIG_BLK_DEV_NVME y -> m".to_owned()), "{symbols:?}");
+    let flat = report.replace("\n  ", " ");
+    assert!(
+        flat.contains("config +CONFIG_MODULES=y") || flat.contains("such as +CONFIG_MODULES=y"),
+        "{report}"
+    );
+    // Once more: what differs is told before the next run, now that both are built.
+    let (plan, _) = bench.expect(0, &["plan", "e.yaml"]);
+    assert!(plan.contains("final .config differs in ") && plan.contains("kernel built: "), "{plan}");
+}

@@ -268,7 +268,8 @@ impl Engine {
         }
         let logged =
             self.parts.log.run().artifact(name).cloned().expect("the planner visits only what is built");
-        if !logged.image.exists() {
+        let gone = |path: &PathBuf| !path.exists();
+        if gone(&logged.image) || logged.modules.as_ref().is_some_and(gone) {
             // It could be built before, so that this is not the variant's fault, whatever the builder says.
             let artifact = self.make(name).await?.map_err(|failure| cannot_build(name, failure))?;
             if (&artifact.build_id, &artifact.image_digest) != (&logged.build_id, &logged.image_digest)

@@ -95,6 +95,7 @@ fn boot_request(engine: &Engine, key: &VisitKey) -> BootRequest {
     let (accel, emulator) = engine.prepared(&key.board).expect("a board is prepared before its first visit");
     BootRequest {
         image: artifact.image.clone(),
+        modules: artifact.modules.clone(),
         cmdline: format!("{own}{}", stamp_argument(&variant.stamp)),
         accel,
         emulator: emulator.to_owned(),

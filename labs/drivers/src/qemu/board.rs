@@ -16,6 +16,7 @@ use kab_board::{
     TransportError,
 };
 use kab_model::{Accel, Arch, BoardSpec, Boot, QemuSpec, TargetName};
+use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -101,8 +102,11 @@ impl QemuBoard {
         accel: Accel,
         ssh_port: u16,
     ) -> Result<(Machine, TempDir), BootError> {
-        let initramfs = self.initramfs().await?;
         let folder = self.work_folder()?;
+        let initramfs = match &request.modules {
+            Some(modules) => with_modules(&self.initramfs().await?, modules, folder.path())?,
+            None => self.initramfs().await?,
+        };
         let append = whole(self.qemu.cmdline.as_deref(), &request.cmdline);
         let disks = self.disk_files(folder.path())?;
         let (image, initramfs) = (request.image.as_path(), initramfs.as_path());
@@ -207,6 +211,24 @@ impl Booted for QemuBooted {
     async fn shutdown(mut self: Box<Self>) {
         self.machine.stop().await;
     }
+}
+
+/// The user space with a kernel's modules behind it: the kernel unpacks archives one after another, each of which begins at
+/// a multiple of four.
+fn with_modules(initramfs: &Path, modules: &Path, folder: &Path) -> Result<PathBuf, BootError> {
+    let whole = folder.join("initramfs.cpio");
+    let append = |out: &mut std::fs::File, path: &Path| {
+        let length = std::io::copy(&mut std::fs::File::open(path)?, out)?;
+        let padding = length.next_multiple_of(4) - length;
+        out.write_all(&[0; 4][..usize::try_from(padding).unwrap_or_default()])
+    };
+    let mut out = std::fs::File::create_new(&whole)
+        .map_err(|error| lab(format!("cannot write the initramfs {}: {error}", whole.display())))?;
+    for path in [initramfs, modules] {
+        let failed = |error| lab(format!("cannot put {} into the initramfs: {error}", path.display()));
+        append(&mut out, path).map_err(failed)?;
+    }
+    Ok(whole)
 }
 
 /// A port of the loopback interface that is free now.
