@@ -67,6 +67,42 @@ async fn a_device_tree_patch_builds_device_trees_only_and_the_image_is_the_same(
     assert_ne!(variant.dtbs_digest, base.dtbs_digest);
 }
 
+/// A cover letter and three patches by two authors: one of a binding, two of device tree sources.
+#[tokio::test]
+async fn a_series_of_bindings_and_device_trees_leaves_the_image_as_it_is() {
+    let mini = Mini::new();
+    let (base, _) = build(&mini, &spec(&mini), Arch::Arm64).await;
+    let binding = mini.repo().join("Documentation/devicetree/bindings/ufs");
+    std::fs::create_dir_all(&binding).unwrap();
+    std::fs::write(binding.join("acme,anvil-ufs.yaml"), "# queues: how many\n").unwrap();
+    mini.git(&["add", "-A", "-f"]);
+    let by = |author: &str, subject: &str| {
+        mini.git(&["commit", "-q", "-a", "--author", author, "-m", subject]);
+    };
+    by("Žofia Müller <zofia@example.org>", "dt-bindings: ufs: anvil: document queues");
+    mini.edit("arch/arm64/boot/dts/acme/anvil.dts", "<1>", "<8>");
+    by("Ravi Prakāś <ravi@example.com>", "arm64: dts: anvil: eight queues");
+    let dts = std::fs::read_to_string(mini.repo().join("arch/arm64/boot/dts/acme/anvil.dts")).unwrap();
+    std::fs::write(mini.repo().join("arch/arm64/boot/dts/acme/anvil.dts"), dts + "\n/ { mcq; };\n").unwrap();
+    by("Ravi Prakāś <ravi@example.com>", "arm64: dts: anvil: enable MCQ");
+    let folder = mini.root().join("v3");
+    mini.git(&["format-patch", "-q", "-v3", "--cover-letter", "-o", folder.to_str().unwrap(), "-3"]);
+    mini.git(&["reset", "--quiet", "--hard", "HEAD~3"]);
+
+    let mcq = KernelSpec { changes: patches(folder), ..spec(&mini) };
+    let resolved = mini.resolve(&mcq).await.unwrap();
+    let series = mini::applied(&resolved);
+    assert_eq!((series.version, series.subjects.len()), (Some(3), 3));
+    let authors = mini.mirror(&["log", "-3", "--format=%an", &resolved.commit]);
+    assert_eq!(authors.lines().collect::<Vec<_>>(), ["Ravi Prakāś", "Ravi Prakāś", "Žofia Müller"]);
+    let (variant, progress) = build(&mini, &mcq, Arch::Arm64).await;
+    assert_eq!(steps(&progress), 1, "{progress:?}");
+    assert_eq!((&variant.image_digest, &variant.modules_digest), (&base.image_digest, &base.modules_digest));
+    let nodes = kab_kernels::difference(&base, &variant).nodes;
+    let nodes: Vec<String> = nodes.iter().map(ToString::to_string).collect();
+    assert_eq!(nodes, ["/: +mcq", "/ufs: queues <0x1> -> <0x8>"]);
+}
+
 #[tokio::test]
 async fn device_trees_that_a_variant_removed_are_not_among_its_own() {
     let mini = Mini::new();

@@ -106,7 +106,7 @@ fn differences(run: &Run, planned: &PlannedVariant, baseline: &PlannedVariant) -
     }
     found.extend(changes(run, planned, baseline));
     found.extend(config(run, planned, baseline));
-    found.extend(compared(run, planned));
+    found.extend(compared(run, planned, baseline));
     if cmdline(planned) != cmdline(baseline) {
         found.push(Difference::Cmdline {
             from: cmdline(baseline).to_owned(),
@@ -151,8 +151,7 @@ fn changes(run: &Run, planned: &PlannedVariant, baseline: &PlannedVariant) -> Ve
     let overlay = overlay.and_then(|file| Some(file.path.file_name()?.to_string_lossy().into_owned()));
     let sources: Vec<String> = patches.chain(overlay).collect();
     if !sources.is_empty() {
-        let image = |variant: &PlannedVariant| run.artifact(&variant.name).map(|a| &a.image_digest);
-        let only = image(planned).is_some_and(|own| image(baseline) == Some(own));
+        let only = same_image(run, planned, baseline);
         found.push(Difference::DeviceTree { sources, only });
     }
     let built = |variant: &PlannedVariant| matches!(variant.kernel, PlannedKernel::Built(_));
@@ -209,7 +208,7 @@ fn config(run: &Run, planned: &PlannedVariant, baseline: &PlannedVariant) -> Opt
 }
 
 /// What tells the built kernels apart. Symbols that were asked for, which [`config`] tells, are left out.
-fn compared(run: &Run, planned: &PlannedVariant) -> Vec<Difference> {
+fn compared(run: &Run, planned: &PlannedVariant, baseline: &PlannedVariant) -> Vec<Difference> {
     let Some(difference) = run.differences.get(&planned.name) else { return Vec::new() };
     let asked = |symbol: &str| {
         let items = planned.source().map(|source| source.config.as_slice()).unwrap_or_default();
@@ -225,9 +224,17 @@ fn compared(run: &Run, planned: &PlannedVariant) -> Vec<Difference> {
     }
     if !nodes.is_empty() {
         let (count, more) = (nodes.len(), nodes.len() >= DIFFERENCES_KEPT);
-        found.push(Difference::Nodes { nodes, count, more });
+        let told = planned.changes().iter().any(|change| matches!(change, Applied::DeviceTree { .. }))
+            || planned.source().is_some_and(|source| source.overlay.is_some());
+        let only = !told && same_image(run, planned, baseline);
+        found.push(Difference::Nodes { nodes, only, count, more });
     }
     found
+}
+
+fn same_image(run: &Run, one: &PlannedVariant, other: &PlannedVariant) -> bool {
+    let image = |variant: &PlannedVariant| run.artifact(&variant.name).map(|a| &a.image_digest);
+    image(one).is_some_and(|own| image(other) == Some(own))
 }
 
 /// What every variant was configured with, in the baseline's order.

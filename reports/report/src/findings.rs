@@ -182,6 +182,8 @@ pub enum Difference {
     Nodes {
         /// `/ufs: queues <0x1> -> <0x8>`, the first of them.
         nodes: Vec<String>,
+        /// Whether the images are equal, and nothing else has told so.
+        only: bool,
         /// How many there are.
         count: usize,
         /// Whether the comparison stopped counting there.

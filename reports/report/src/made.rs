@@ -120,10 +120,12 @@ fn sentence(setting: &Setting, difference: &Difference) -> String {
             let all = symbols.iter().map(|symbol| plain(symbol)).collect();
             format!("final .config {}", some_of(all, *count, "symbols"))
         }
-        Difference::Nodes { count, more: true, .. } => format!("{count}+ device tree nodes"),
-        Difference::Nodes { nodes, count, .. } => {
+        Difference::Nodes { only, count, more: true, .. } => {
+            format!("{}{count}+ device tree nodes", if *only { "device tree only, " } else { "" })
+        }
+        Difference::Nodes { nodes, only, count, .. } => {
             let all = nodes.iter().map(|node| clip(&setting.plain(node), 100)).collect();
-            format!("device tree {}", some_of(all, *count, "nodes"))
+            format!("device tree {}{}", if *only { "only, " } else { "" }, some_of(all, *count, "nodes"))
         }
         Difference::FinalConfig => "final .config differs".to_owned(),
         Difference::Cmdline { from, to } => format!("cmdline {} -> {}", or_none(from), or_none(to)),

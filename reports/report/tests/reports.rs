@@ -270,6 +270,12 @@ fn what_tells_kernels_apart_is_named() {
     let tree =
         "A->B: device tree only, by mcq.patch; device tree /soc@0/ufshc@1d84000: queues <0x1> -> <0x8>\n";
     assert!(flat.contains(tree), "{report}");
+    // The same by a series.
+    let Some(plan) = &mut run.plan else { panic!("no plan") };
+    source(&mut plan.variants[1]).changes = vec![Applied::Series(SeriesInfo::default())];
+    let by_series = text(&findings(&run, &meta()), Options::default()).unwrap();
+    let only = "A->B: device tree only, /soc@0/ufshc@1d84000: queues <0x1> -> <0x8>\n";
+    assert!(by_series.replace("\n  ", " ").contains(only), "{by_series}");
     let config = "A->C: config +CONFIG_PROVE_LOCKING=n; final .config CONFIG_LOCKDEP y -> n, \
                   CONFIG_TRACE_IRQFLAGS y -> n\n";
     assert!(flat.contains(config), "{report}");
