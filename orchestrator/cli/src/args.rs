@@ -33,6 +33,7 @@ pub(crate) enum Command {
     Report(crate::commands::report::ReportCommand),
     Compare(crate::commands::compare::CompareCommand),
     Runs(crate::commands::runs::Runs),
+    Aa(crate::commands::aa::Aa),
     Audit(crate::commands::audit::Audit),
 }
 

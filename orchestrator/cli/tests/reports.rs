@@ -277,3 +277,29 @@ fn a_run_of_other_files_is_told_with_what_changed_and_a_finished_one_is_not_resu
     let (_, err) = bench.expect(2, &["run", "--resume", "last"]);
     assert!(err.contains("is finished: kab report "), "{err}");
 }
+
+#[test]
+fn a_kernel_against_itself_tells_the_noise() {
+    let bench = Bench::new();
+    stored(&bench, &two_kernels(8, [0.9, 1.0, 1.0, 1.0]));
+    let (out, _) = bench.expect(0, &["aa", "last"]);
+    assert!(out.lines().all(|line| line.chars().count() <= 72), "{out}");
+    assert!(out.contains("8 rounds see") && out.contains("randread/1"), "{out}");
+    assert!(out.contains("little below 16") && !out.contains('!'), "{out}");
+    let (json, _) = bench.expect(0, &["aa", "last", "--json", "--rounds", "25"]);
+    let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let cell = &value["cells"][0];
+    let (noise, visible) =
+        (cell["deviation_percent"].as_f64().unwrap(), cell["visible_percent"].as_f64().unwrap());
+    // 25 blocks at a power of 0.8 see 0.83 deviations; a slower variant adds nothing to the noise.
+    assert!((visible / noise - 0.83).abs() < 0.03, "{visible} {noise}");
+    assert!(noise < 2.0 && cell["boots"] == 16, "{cell}");
+    assert!((0.0..0.2).contains(&cell["significant"].as_f64().unwrap()), "{cell}");
+    let (again, _) = bench.expect(0, &["aa", "last"]);
+    assert_eq!(out, again);
+
+    let single = Bench::new();
+    stored(&single, &two_kernels(1, [1.0; 4]));
+    let (_, err) = single.expect(2, &["aa", "last"]);
+    assert!(err.contains("no variant with two boots"), "{err}");
+}

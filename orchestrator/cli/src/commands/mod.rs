@@ -1,5 +1,6 @@
 //! One file a command: its arguments, whose doc comment is the help, then its story in one function.
 
+pub(crate) mod aa;
 pub(crate) mod audit;
 pub(crate) mod build;
 pub(crate) mod check;
@@ -18,6 +19,7 @@ use crate::places::Places;
 pub(crate) fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
     let places = Places::find(arguments.store.as_deref())?;
     match arguments.command {
+        Command::Aa(command) => aa::aa(&command, &places),
         Command::Audit(command) => audit::audit(&command),
         Command::Check(command) => check::check(&command, &places),
         Command::Schema(command) => schema::schema(&command),
