@@ -97,7 +97,7 @@ fn text(found: &[Noise], rounds: usize, id: &str, metric: &str) -> String {
     if found.iter().any(|noise| noise.baseline_boots < ENOUGH) {
         let _ = writeln!(
             out,
-            "p <= .05: share of splits, which needs six boots of the baseline and says\nlittle below {ENOUGH}."
+            "p <= .05: share of splits, which needs six boots of the baseline and\nsays little below {ENOUGH}."
         );
     }
     if suspicious > 0 {
