@@ -9,6 +9,7 @@ mod escape;
 mod exit;
 mod input;
 mod interrupt;
+mod known;
 mod places;
 mod progress;
 mod resolve;

@@ -92,3 +92,30 @@ fn pooled(units: &Units) -> Option<(f64, usize)> {
     }
     (freedom > 0).then(|| ((squares / freedom as f64).sqrt(), boots))
 }
+
+/// What an earlier run tells of the noise of a plan: of its boards as they are and its cells with the same options, named as in
+/// the plan. Deviations that rest on fewer than [`FEW`] boots are left out.
+pub fn known_noise(run: &Run, plan: &Plan, seed: u64) -> Vec<Noise> {
+    let Some(earlier) = &run.plan else { return Vec::new() };
+    let same_board = |name: &str| {
+        let spec =
+            |plan: &Plan| plan.boards.iter().find(|board| board.spec.name.0 == name).map(|b| b.spec.clone());
+        spec(plan).is_some() && spec(plan) == spec(earlier)
+    };
+    let cell_of = |id: &str| {
+        let then = earlier.cells.iter().find(|cell| cell.id.0 == id)?;
+        plan.cells.iter().find(|cell| (&cell.fio, &cell.target) == (&then.fio, &then.target))
+    };
+    let named = |noise: Noise| {
+        let cell = cell_of(&noise.cell)?;
+        Some(Noise { cell: cell.id.0.clone(), label: cell.label.clone(), ..noise })
+    };
+    noise(run, earlier, plan.report.primary, seed)
+        .into_iter()
+        .filter(|noise| noise.boots >= FEW && same_board(&noise.board))
+        .filter_map(named)
+        .collect()
+}
+
+/// Boots from which a deviation is worth telling.
+const FEW: usize = 4;

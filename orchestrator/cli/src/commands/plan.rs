@@ -6,13 +6,14 @@ use crate::exit::{Exit, Failure};
 use crate::input::{self, Input};
 use crate::places::Places;
 use crate::progress::{Lines, spoken};
-use crate::{interrupt, resolve};
+use crate::{interrupt, known, resolve};
 use clap::Args;
 use kab_kernels::{Kernels, look_at};
 use kab_model::{
     Applied, Artifact, Cell, CommitInfo, Order, PinnedKernel, Plan, PlannedKernel, PlannedVariant, SeriesInfo,
 };
 use kab_plan::{estimate, visit_of};
+use kab_store::Store;
 use std::fmt::Write;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -91,7 +92,7 @@ async fn show(input: Input, places: &Places, cancel: CancellationToken) -> Resul
     for variant in &plan.variants {
         explain_variant(&mut out, &plan, variant, &kernels, &cancel).await?;
     }
-    explain_work(&mut out, &plan, seed.is_some());
+    explain_work(&mut out, &plan, seed.is_some(), &Store::new(&places.runs));
     drop(lines);
     crate::print_out(&out)?;
     Ok(Exit::Done)
@@ -295,7 +296,7 @@ fn some(files: &[String]) -> String {
     if files.len() > 5 { format!("{shown}, ...") } else { shown }
 }
 
-fn explain_work(out: &mut String, plan: &Plan, seeded: bool) {
+fn explain_work(out: &mut String, plan: &Plan, seeded: bool, store: &Store) {
     let _ = writeln!(
         out,
         "\ncells; in every visit each has {} and {}:",
@@ -317,6 +318,9 @@ fn explain_work(out: &mut String, plan: &Plan, seeded: bool) {
         };
         let rounds = count(board.rounds.len(), "round", "rounds");
         let _ = writeln!(out, "board {}: {rounds}, {order}", board.spec.name);
+        if let Some(line) = known::visible(store, plan, &board.spec.name.0, board.rounds.len()) {
+            let _ = writeln!(out, "  {line}");
+        }
         if seeded || plan.order != Order::Random {
             for (number, round) in board.rounds.iter().enumerate() {
                 let names: Vec<&str> = round.iter().map(|name| name.0.as_str()).collect();
