@@ -53,6 +53,17 @@ fn globs_folders_and_lists_of_files_mean_the_same() {
 }
 
 #[test]
+fn a_file_is_one_measurement_by_whatever_path() {
+    let bench = measured(10);
+    std::os::unix::fs::symlink(".", bench.path().join("old/loop")).unwrap();
+    std::os::unix::fs::symlink("boot0", bench.path().join("old/boot9")).unwrap();
+    let ways = ["base=old", "old/*/*.json", "old/boot1/0.json"];
+    let (out, _) =
+        bench.expect(0, &[&["compare"], &ways[..], &["patched=new", "--boot-from", "file"]].concat());
+    assert!(out.contains("A  base: 10 boots, 10 results") && out.contains("B  patched: 10 boots"), "{out}");
+}
+
+#[test]
 fn boots_come_from_folders_files_and_patterns() {
     let bench = measured(10);
     for (from, boots) in [("directory", "5 boots"), ("file", "10 boots"), ("boot([0-4])", "5 boots")] {

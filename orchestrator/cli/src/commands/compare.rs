@@ -5,6 +5,7 @@ use crate::progress::Lines;
 use clap::{Args, ValueEnum};
 use kab_compare::{Comparison, Gathering, Metric, Reading};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use std::collections::HashSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -182,6 +183,7 @@ struct FileOf {
 fn sources(inputs: &[String], boots: &Boots) -> Result<Vec<FileOf>, Failure> {
     let mut sources = Vec::new();
     let mut variant: Option<String> = None;
+    let mut seen = HashSet::new();
     for input in inputs {
         let named = input.split_once('=').filter(|(name, _)| !name.is_empty() && !name.contains(['/', '*']));
         let files = match named {
@@ -192,6 +194,11 @@ fn sources(inputs: &[String], boots: &Boots) -> Result<Vec<FileOf>, Failure> {
             None => input,
         };
         for path in expand(files)? {
+            // By whatever path a file is reached (a link, two globs), it is one measurement.
+            let same = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+            if !seen.insert((variant.clone(), same)) {
+                continue;
+            }
             // Files without a variant are mails: each of their results stands for itself.
             let boot = if variant.is_some() { boots.key(&path)? } else { String::new() };
             sources.push(FileOf { variant: variant.clone(), boot, path });
