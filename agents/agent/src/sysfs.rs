@@ -85,6 +85,10 @@ pub(crate) fn describe(listed: &Listed) -> String {
 }
 
 fn is(folder: &Path, listed: &Listed) -> bool {
+    // A path of a disk with several, as NVMe makes them even where there is one: it has no node and cannot be opened.
+    if text(&folder.join("hidden")).as_deref() == Some("1") {
+        return false;
+    }
     match listed {
         // virtio has the number at the disk, NVMe at its controller, padded with blanks.
         Listed::Serial { serial, .. } => {
@@ -172,6 +176,15 @@ mod tests {
     }
 
     const SIZE: u64 = 1 << 20;
+
+    #[test]
+    fn paths_of_a_multipath_disk_are_not_taken_for_it() {
+        let sys = board();
+        let controller = "pci0000:00/0000:00:01.0/0000:01:00.0/nvme/nvme0";
+        add(&sys, "nvme0c0n1", controller, &[("hidden", "1\n"), ("device/serial", "n0\n")]);
+        let listed = Listed::Serial { serial: "n0".into(), size: SIZE };
+        assert_eq!(Disk::find(sys.path(), &listed).unwrap().name, "nvme0n1");
+    }
 
     fn serial(serial: &str, size: u64) -> Listed {
         Listed::Serial { serial: serial.to_owned(), size }
