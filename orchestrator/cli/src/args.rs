@@ -34,6 +34,7 @@ pub(crate) enum Command {
     Compare(crate::commands::compare::CompareCommand),
     Runs(crate::commands::runs::Runs),
     Aa(crate::commands::aa::Aa),
+    Lab(crate::commands::lab::Lab),
     Audit(crate::commands::audit::Audit),
 }
 

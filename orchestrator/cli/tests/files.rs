@@ -94,7 +94,7 @@ fn schemas_are_json_and_help_has_examples() {
         let schema: serde_json::Value = serde_json::from_str(&out).unwrap();
         assert!(schema["properties"].is_object(), "{out}");
     }
-    for command in ["aa", "check", "schema", "plan", "build", "run", "report", "runs"] {
+    for command in ["aa", "lab", "check", "schema", "plan", "build", "run", "report", "runs"] {
         let (out, _) = bench.expect(0, &[command, "--help"]);
         assert!(out.contains("Example"), "{command}: {out}");
     }

@@ -298,6 +298,15 @@ fn a_kernel_against_itself_tells_the_noise() {
     let (again, _) = bench.expect(0, &["aa", "last"]);
     assert_eq!(out, again);
 
+    // The board is the same whichever way it is asked for.
+    let (by_board, _) = bench.expect(0, &["lab", "noise", "vm-ufs"]);
+    assert_eq!(by_board, out);
+    let (_, err) = bench.expect(2, &["lab", "noise", "other"]);
+    assert!(
+        err.contains("on board \"other\" (runs are there of: vm-ufs)") && err.contains("visits: 8"),
+        "{err}"
+    );
+
     let single = Bench::new();
     stored(&single, &two_kernels(1, [1.0; 4]));
     let (_, err) = single.expect(2, &["aa", "last"]);

@@ -41,7 +41,7 @@ pub use boots::{Boot, Boots, Lost, PValues};
 pub use changelog::changelog;
 pub use findings::*;
 pub use gather::findings;
-pub use noise::{ENOUGH, Noise, known_noise, noise};
+pub use noise::{ENOUGH, FEW, Noise, known_noise, noise};
 pub use page::{Latencies, PlotChoice, PlotError, PlotKind, html, svg};
 pub use posted::{PostedFacts, PostedLine};
 pub use quantity::letter;

@@ -118,4 +118,4 @@ pub fn known_noise(run: &Run, plan: &Plan, seed: u64) -> Vec<Noise> {
 }
 
 /// Boots from which a deviation is worth telling.
-const FEW: usize = 4;
+pub const FEW: usize = 4;

@@ -3,6 +3,7 @@
 use crate::exit::{Exit, Failure, lab, usage};
 use crate::places::Places;
 use clap::Args;
+use kab_model::{Plan, Run};
 use kab_report::{ENOUGH, Noise, noise};
 use kab_stats::aa::WARN_SHARE;
 use kab_store::Store;
@@ -18,6 +19,13 @@ use std::fmt::Write;
 pub(crate) struct Aa {
     /// First digits of the run's id, or `last`.
     run: String,
+    #[command(flatten)]
+    shown: Shown,
+}
+
+/// How noise is shown.
+#[derive(Args, Debug)]
+pub(crate) struct Shown {
     /// Rounds of the next run [default: those of this one].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000))]
     rounds: Option<u32>,
@@ -34,23 +42,29 @@ pub(crate) fn aa(command: &Aa, places: &Places) -> Result<Exit, Failure> {
     let run = reader.run().map_err(lab)?;
     let id = &reader.header().id;
     let Some(plan) = &run.plan else {
-        return Err(Failure::new(
-            Exit::Usage,
-            format!("run {id} has figures that somebody posted, and no boots"),
-        ));
+        let message = format!("run {id} has figures that somebody posted, and no boots");
+        return Err(Failure::new(Exit::Usage, message));
     };
-    let metric = plan.report.primary;
-    let found = noise(&run, plan, metric, SEED);
+    let found = measured(&run, plan);
     if found.is_empty() {
         let message = format!("run {id} has no variant with two boots that count: noise shows between boots");
         return Err(Failure::new(Exit::Usage, message));
     }
+    print(&command.shown, &found, plan, &id.to_string())
+}
+
+/// The noise of a run in its primary metric.
+pub(crate) fn measured(run: &Run, plan: &Plan) -> Vec<Noise> {
+    noise(run, plan, plan.report.primary, SEED)
+}
+
+/// Prints noise of a run with this plan and id.
+pub(crate) fn print(shown: &Shown, found: &[Noise], plan: &Plan, id: &str) -> Result<Exit, Failure> {
     let planned = plan.boards.iter().map(|board| board.rounds.len()).max().unwrap_or(0);
-    let rounds = command.rounds.map_or(planned, |rounds| usize::try_from(rounds).unwrap_or(usize::MAX));
-    crate::print_out(&if command.json {
-        json(&found, rounds)?
-    } else {
-        text(&found, rounds, &id.to_string(), metric.name())
+    let rounds = shown.rounds.map_or(planned, |rounds| usize::try_from(rounds).unwrap_or(usize::MAX));
+    crate::print_out(&match shown.json {
+        true => json(found, rounds)?,
+        false => text(found, rounds, id, plan.report.primary.name()),
     })?;
     Ok(Exit::Done)
 }

@@ -5,6 +5,7 @@ pub(crate) mod audit;
 pub(crate) mod build;
 pub(crate) mod check;
 pub(crate) mod compare;
+pub(crate) mod lab;
 pub(crate) mod plan;
 pub(crate) mod report;
 pub(crate) mod run;
@@ -20,6 +21,7 @@ pub(crate) fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
     let places = Places::find(arguments.store.as_deref())?;
     match arguments.command {
         Command::Aa(command) => aa::aa(&command, &places),
+        Command::Lab(command) => lab::lab_command(&command, &places),
         Command::Audit(command) => audit::audit(&command),
         Command::Check(command) => check::check(&command, &places),
         Command::Schema(command) => schema::schema(&command),
