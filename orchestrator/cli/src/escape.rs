@@ -7,13 +7,14 @@ pub(crate) fn print_err(text: &str) {
     let _ = anstream::stderr().write_all(text.as_bytes());
 }
 
-/// Text for a terminal: line breaks and tabs stay, every other control character is shown as an escape.
+/// Text for a terminal: line breaks and tabs stay, every other control character is shown as an escape, which in a string of
+/// JSON means the character.
 pub(crate) fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
             '\n' | '\t' => out.push(c),
-            c if c.is_control() || is_bidi(c) => out.extend(c.escape_default()),
+            c if c.is_control() || is_bidi(c) => out.push_str(&format!("\\u{:04x}", u32::from(c))),
             c => out.push(c),
         }
     }
@@ -31,8 +32,11 @@ mod tests {
 
     #[test]
     fn control_characters_are_shown_and_not_obeyed() {
-        assert_eq!(printable("a\x1b[31mb\r\nc\td\u{9b}1m"), "a\\u{1b}[31mb\\r\nc\td\\u{9b}1m");
-        assert_eq!(printable("abc\u{202e}def"), "abc\\u{202e}def");
+        assert_eq!(printable("a\x1b[31mb\r\nc\td\u{9b}1m"), "a\\u001b[31mb\\u000d\nc\td\\u009b1m");
+        assert_eq!(printable("abc\u{202e}def"), "abc\\u202edef");
         assert_eq!(printable("v6.15 \u{e4}"), "v6.15 \u{e4}");
+        let text = "a\u{202e}b\u{7f}";
+        let json = printable(&serde_json::to_string(text).unwrap_or_default());
+        assert_eq!(serde_json::from_str::<String>(&json).ok().as_deref(), Some(text));
     }
 }

@@ -83,6 +83,8 @@ pub(crate) struct RunObserver {
     lines: Arc<Lines>,
     plan: Plan,
     pace: Mutex<Pace>,
+    /// Whether events go to standard output, too.
+    json: bool,
 }
 
 /// How long visits take, as seen by this process.
@@ -97,7 +99,12 @@ struct Pace {
 impl RunObserver {
     /// An observer of a run of this plan.
     pub(crate) fn new(lines: Arc<Lines>, plan: Plan) -> Self {
-        Self { lines, plan, pace: Mutex::default() }
+        Self { lines, plan, pace: Mutex::default(), json: false }
+    }
+
+    /// Prints each event as one line of JSON, too, as it stands in the run's log.
+    pub(crate) fn with_events(self, json: bool) -> Self {
+        Self { json, ..self }
     }
 
     fn happened(&self, event: &Event, run: &Run) {
@@ -185,6 +192,12 @@ impl RunObserver {
 
 impl Observer for RunObserver {
     fn event(&self, event: &Durable<Logged>, run: &Run) {
+        if self.json
+            && let Ok(line) = serde_json::to_string(&**event)
+        {
+            // Nobody may be listening any more; the log has it.
+            let _ = crate::print_out(&format!("{line}\n"));
+        }
         self.keep_pace(&event.event, run);
         self.happened(&event.event, run);
     }

@@ -146,8 +146,10 @@ fn qemu_killed_runs_go_on_where_they_were() {
         plan = plan.or_else(|| bench.run_so_far().and_then(|run| run.plan));
         assert!(!ended, "kab ended before it was killed");
     }
-    let last = bench.expect(0, &["run", "e.yaml"]);
-    println!("{}", last.0);
+    let (events, _) = bench.expect(0, &["run", "e.yaml", "--json"]);
+    println!("{}", bench.expect(0, &["report", "last"]).0);
+    let log = std::fs::read_to_string(bench.reader().folder().join("events.jsonl")).unwrap();
+    assert!(events.contains("\"trial_ended\"") && log.ends_with(&events), "{events}");
     let run = bench.reader().run().unwrap();
     assert!(run.finished);
     if let Some(plan) = plan {

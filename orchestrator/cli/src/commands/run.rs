@@ -56,6 +56,9 @@ pub(crate) struct RunCommand {
     /// Print the report with a block of numbers for every cell.
     #[arg(long)]
     full: bool,
+    /// Print what happens as lines of JSON, as they stand in the run's events.jsonl, in place of the report.
+    #[arg(long, conflicts_with = "full")]
+    json: bool,
 }
 
 fn time(text: &str) -> Result<Duration, String> {
@@ -107,7 +110,7 @@ async fn carry_out(
     let parts = Parts {
         boards: boards(&plan, places, &folder),
         builder: Box::new(KernelBuilder::new(kernels(places), stop.in_order.clone())),
-        observer: Box::new(RunObserver::new(Arc::clone(&lines), plan)),
+        observer: Box::new(RunObserver::new(Arc::clone(&lines), plan).with_events(command.json)),
         host_lease: Places::host_lease(),
         work: folder.join("work"),
         agent,
@@ -229,7 +232,9 @@ fn read_agent() -> Result<AgentBinary, Failure> {
 fn conclude(command: &RunCommand, folder: &Path, run: &Run) -> Result<Exit, Failure> {
     let reader = RunReader::open(folder).map_err(lab)?;
     let options = kab_report::Options { full: command.full, unicode: false };
-    crate::print_out(&report::render(&reader, Format::Text, options)?)?;
+    if !command.json {
+        crate::print_out(&report::render(&reader, Format::Text, options)?)?;
+    }
     let id = &reader.header().id;
     crate::escape::print_err(&format!(
         "run {id} in {}; kab report {id} --full, kab runs show {id}\n",
